@@ -25,11 +25,11 @@ class DepthScaledInitializer(keras.initializers.VarianceScaling):
     Args:
         alpha: float above 0. Factor of the range; the paper's is in [0, 1].
             Defaults to `1.0`.
-        depth: int. Number l of the block, from 1; a model sets it.
+        block_number: int. Number l of the block, from 1; a model sets it.
         seed: int. Seed of the draw. Defaults to a random one.
 
     Raises:
-        ValueError: if `alpha` is not above 0 or `depth` is below 1.
+        ValueError: if `alpha` is not above 0 or `block_number` is below 1.
 
     Example:
     >>> initializer = keras_deepnmt.layers.DepthScaledInitializer()
@@ -41,14 +41,17 @@ class DepthScaledInitializer(keras.initializers.VarianceScaling):
         - [Zhang et al., 2019](https://aclanthology.org/D19-1083).
     """
 
-    def __init__(self, alpha=1.0, depth=1, seed=None):
+    def __init__(self, alpha=1.0, block_number=1, seed=None):
         check_positive("alpha", alpha)
-        check_integer("depth", depth)
+        check_integer("block_number", block_number)
         super().__init__(
-            alpha**2 / depth, mode="fan_avg", distribution="uniform", seed=seed
+            alpha**2 / block_number,
+            mode="fan_avg",
+            distribution="uniform",
+            seed=seed,
         )
         self.alpha = alpha
-        self.depth = depth
+        self.block_number = block_number
 
     def at_block(self, number):
         """Returns the initializer of the kernels of a block.
@@ -56,8 +59,13 @@ class DepthScaledInitializer(keras.initializers.VarianceScaling):
         Args:
             number: int. Number of the block in its stack, from 1.
         """
-        return type(self).from_config({**self.get_config(), "depth": number})
+        config = {**self.get_config(), "block_number": number}
+        return type(self).from_config(config)
 
     def get_config(self):
         seed = super().get_config()["seed"]
-        return {"alpha": self.alpha, "depth": self.depth, "seed": seed}
+        return {
+            "alpha": self.alpha,
+            "block_number": self.block_number,
+            "seed": seed,
+        }
