@@ -26,7 +26,8 @@ class DepthScaledInitializer(keras.initializers.VarianceScaling):
         alpha: float above 0. Factor of the range; the paper's is in [0, 1].
             Defaults to `1.0`.
         block_number: int. Number l of the block, from 1; a model sets it.
-        seed: int. Seed of the draw. Defaults to a random one.
+        seed: int. Seed of the draw, with which all kernels of one shape start
+            alike. Defaults to a random one.
 
     Raises:
         ValueError: if `alpha` is not above 0 or `block_number` is below 1.
