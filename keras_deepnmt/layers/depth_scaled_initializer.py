@@ -29,6 +29,13 @@ class DepthScaledInitializer(keras.initializers.VarianceScaling):
         seed: int. Seed of the draw, with which all kernels of one shape start
             alike. Defaults to a random one.
 
+    Call arguments:
+        shape: tuple of ints. Shape of the kernel.
+        dtype: Keras dtype. That of the kernel. Defaults to Keras' own.
+
+    Returns:
+        Float tensor of this shape.
+
     Raises:
         ValueError: if `alpha` is not above 0 or `block_number` is below 1.
 

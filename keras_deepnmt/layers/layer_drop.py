@@ -3,7 +3,11 @@
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.argument_checks import check_alike, check_probability
+from keras_deepnmt.layers.argument_checks import (
+    check_alike,
+    check_probability,
+    check_sequence,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -67,7 +71,9 @@ class LayerDrop(keras.layers.Layer):
         # Without a rate nothing is drawn, and no state is saved.
         if rate > 0.0:
             self.seed_generator = keras.random.SeedGenerator(seed)
-        self.built = True
+
+    def build(self, inputs_shape, outputs_shape=None):
+        check_sequence("inputs", inputs_shape)
 
     def call(self, inputs, outputs, training=None):
         check_alike("outputs", [outputs], "inputs", inputs, num_axes=3)
