@@ -4,7 +4,7 @@ from keras_deepnmt.layers.cloning import prototype_config, prototype_of
 from keras_deepnmt.masks import padding_mask
 
 
-def run_stack(blocks, x, run_block, aggregation, diversity, options, drops):
+def run_stack(blocks, x, run_block, aggregation, diversity, options, drops=()):
     """Runs the blocks of a stack one after another.
 
     `run_block(block, x, layer_states)` returns a block's output, where
