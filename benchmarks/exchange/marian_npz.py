@@ -2,13 +2,14 @@
 
     python -m venv marian
     marian/bin/pip install pymarian==1.12.42 sentencepiece==0.2.0
-    python benchmarks/exchange/marian_npz.py --python marian/bin/python --data-dir D
+    python benchmarks/exchange/marian_npz.py --python marian/bin/python
+        --data-dir DATA
 
 `marian_models.py` trains a small model there on Multi30k, German to English,
 and translates sentences of its validation set by beam search with four
 hypotheses. Here the model is imported, and translates the same sentences. Of
 equal translations the log-probabilities are compared, of the others is counted
-which side's has the higher score. D is a folder of corpora with `multi30k`. A
+which side's has the higher score. DATA is a folder of corpora with `multi30k`. A
 row for each kind of model is appended to `results/marian_npz.csv`.
 """
 
