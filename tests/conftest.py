@@ -21,12 +21,13 @@ LONG_FILES = (
     "tests/system/",
     "tests/conformance/test_second_backend.py",
     "tests/conformance/test_replicas.py",
-    # Long in the default run, too, so that tests/cli/ need not wait for it.
     "tests/serving/",
+    # Long in the default run, too, so that tests/cli/ need not wait for it.
+    "tests/rules/test_readme.py",
+    "tests/conformance/",
     "tests/cli/",
     "tests/test_notebooks.py",
     "tests/runs/",
-    "tests/rules/test_readme.py",
     "tests/rules/test_docstrings.py",
 )
 

@@ -9,8 +9,8 @@
 and translates sentences of its validation set by beam search with four
 hypotheses. Here the model is imported, and translates the same sentences. Of
 equal translations the log-probabilities are compared, of the others is counted
-which side's has the higher score. DATA is a folder of corpora with `multi30k`. A
-row for each kind of model is appended to `results/marian_npz.csv`.
+which side's has the higher score. DATA is a folder of corpora with `multi30k`.
+A row for each kind of model is appended to `results/marian_npz.csv`.
 """
 
 import argparse

@@ -185,6 +185,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_compiled_gives_the_same(model, tokenizer, translator):
     compiled = Translator(
         model, tokenizer, tokenizer, batch_size=3, num_beams=3
