@@ -21,12 +21,13 @@ LONG_FILES = (
     "tests/system/",
     "tests/conformance/test_second_backend.py",
     "tests/conformance/test_replicas.py",
-    # Long in the default run, too, so that tests/cli/ need not wait for it.
     "tests/serving/",
+    # Long in the default run, too, so that tests/cli/ need not wait for it.
+    "tests/rules/test_readme.py",
+    "tests/conformance/",
     "tests/cli/",
     "tests/test_notebooks.py",
     "tests/runs/",
-    "tests/rules/test_readme.py",
     "tests/rules/test_docstrings.py",
 )
 
@@ -146,16 +147,16 @@ def pytest_addoption(parser):
         "--thorough-cases",
         type=int,
         metavar="N",
-        help="the same for thorough tests alone; the others are skipped, and "
-        "counted in the summary",
+        help="the same for thorough tests alone, but for those marked "
+        "thorough(each_commit=True), which all run; the others are skipped, "
+        "and counted in the summary",
     )
     parser.addoption(
         "--thorough-share",
         type=float,
         default=1.0,
         metavar="SHARE",
-        help="of these cases, run this share and those marked "
-        "thorough(each_commit=True); the seed of the order says which",
+        help="of these cases, run this share; the seed of the order says which",
     )
 
 
@@ -194,14 +195,13 @@ def _skip_thorough_cases(config, items):
         mark = item.get_closest_marker("thorough")
         if item.get_closest_marker("skip") or mark is None:
             continue
+        if mark.kwargs.get("each_commit"):
+            continue
         numbers[test] += 1
         if number is not None and numbers[test] > number:
             reason = f"Thorough, beyond {number} cases; runs with -m thorough."
         # Drawn by name, since Python's own hashes differ between processes.
-        elif (
-            not mark.kwargs.get("each_commit")
-            and crc32(f"{seed} {item.nodeid}".encode()) >= share * 2**32
-        ):
+        elif crc32(f"{seed} {item.nodeid}".encode()) >= share * 2**32:
             reason = (
                 f"Thorough, not in the share of {share:.2g} that was drawn; "
             )

@@ -19,6 +19,8 @@ from keras_deepnmt.commands.analyze import NAMES
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 OF_ANY_TRANSFORMER = {
     *("attention_entropy", "cross_attention_1", "attention_alignment"),
     *("encoder_similarity", "decoder_similarity", "encoder_diversity"),

@@ -107,6 +107,7 @@ def test_bars_stand_beside_each_other_with_their_intervals():
     assert len(set(places)) == 4 and bars
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("figure", DRAWN, ids=lambda figure: figure.name)
 def test_all_files_are_written_and_the_same_each_time(figure, tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]

@@ -81,6 +81,7 @@ def test_masking_takes_the_weight_of_one_layer(fused, masked):
     )
 
 
+@pytest.mark.thorough
 def test_masking_again_adds_a_layer_and_may_renormalize(fused, masked):
     twice = mask_encoder_layer(masked, 2, renormalize=True)
     weights = np.array(fused.encoder_fusion.layer_weights())

@@ -106,6 +106,7 @@ def test_every_part_of_the_papers_layers_has_a_name():
     assert "encoder_block_4/output" in names
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("preset", "pattern"),
     [

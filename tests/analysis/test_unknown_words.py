@@ -20,6 +20,8 @@ from keras_deepnmt.analysis import (
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.translator import Hypothesis
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 TEXTS = ['the dog lives in Berlin, she said: "yes" 東京.'] * 20
 
 

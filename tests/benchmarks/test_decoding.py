@@ -125,6 +125,7 @@ def test_a_model_that_other_engines_lack_is_refused(model, changes, name):
 # The work of our search.
 
 
+@pytest.mark.thorough
 def test_our_translations_have_the_steps_of_the_case(translated):
     assert len(translated["ids"]) == 3
     decoding_rows.check_lengths("ours", translated["ids"], 3)

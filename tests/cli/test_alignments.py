@@ -9,6 +9,7 @@ from keras_deepnmt.evaluation import format_alignment
 SENTENCES = ["1 2 3", "", "4 4 1 7"]
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_lines_are_those_of_the_function(deepnmt, digits, tmp_path):
     source, found = tmp_path / "source", tmp_path / "found"
     source.write_text("".join(f"{line}\n" for line in SENTENCES))

@@ -66,6 +66,7 @@ def change_recipe(folder, *section, **values):
     (folder / "recipe.yaml").write_text(yaml.safe_dump(content))
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_figures_are_written_and_printed(deepnmt, runs):
     done = deepnmt("analyze", "first", "--what", "lens", "ablation")
     assert done.code == 0, done.err

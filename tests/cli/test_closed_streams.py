@@ -49,6 +49,7 @@ def run(folder, words, closed="", gone="", **streams):
     return process.returncode, out or "", err or ""
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_command_has_its_exit_code(verb, tmp_path):
     assert run(tmp_path, [verb, "--help"], closed="stdout") == (0, "", "")

@@ -19,6 +19,8 @@ from keras_deepnmt.data.kept_items import find_kept_items
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 XLIFF = """<?xml version="1.0"?>
 <xliff xmlns="urn:oasis:names:tc:xliff:document:1.2" version="1.2">
 <file original="a" source-language="de" target-language="en" datatype="x"><body>

@@ -27,6 +27,8 @@ from keras_deepnmt.runs.test_translations import (
 )
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 SOURCES = ["ein Hund", "eine Katze schläft", "das Haus", "der Vogel singt laut"]
 REFERENCES = ["a dog", "a cat is sleeping", "the house", "the bird sings loud"]
 GOOD = ["a dog", "a cat is sleeping", "the house", "the bird sings"]

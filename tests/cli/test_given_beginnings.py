@@ -4,6 +4,8 @@ import pytest
 
 from keras_deepnmt import Translator, UserError
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 SENTENCES = "1 2 3\n\n4 5 6\n"
 
 

@@ -54,6 +54,7 @@ def test_sentences_are_translated_by_themselves(deepnmt, digits, source):
         )
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_warning_names_the_line_of_a_sentence(deepnmt, digits, write_file):
     pytest.importorskip("sentencex", reason="needs the extra [sentences]")
     source = write_file("two", "Eins zwei. Drei vier.\n1 2\n")

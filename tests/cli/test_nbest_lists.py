@@ -20,6 +20,8 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Hypothesis
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 # As its decoder writes it, with word alignments.
 MOSES = (
     "7 ||| this is a small house  ||| LexicalReordering0= -1.6 0 0 "

@@ -117,6 +117,7 @@ def test_full_disk_while_exporting(digits, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_reader_that_goes_away_is_no_error(digits, tmp_path):
     (tmp_path / "many").write_text("1 2 3\n" * 2000)
     words = ["translate", digits / "run", "--num-beams", "1"]
@@ -209,6 +210,7 @@ def test_an_interrupted_stream_keeps_what_was_printed(
     assert len(lines()) == 2
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_pipe_is_answered_line_by_line(digits, tmp_path):
     process = start(
         *("translate", digits / "run", "--num-beams", "1"),

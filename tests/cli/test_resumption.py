@@ -173,14 +173,12 @@ def test_a_stopped_translation_goes_on_to_the_same_bytes(
 SHORT = ["--batch-size", "8", "--no-compile", "--input", "in", "-o", "out"]
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param(
-            ["--num-beams", "2", "--num-hypotheses", "2", "--nbest-format"]
-            + ["json", "--prefixes", "prefixes", "--max-lengths", "limits"],
-            marks=pytest.mark.thorough,
-        ),
+        ["--num-beams", "2", "--num-hypotheses", "2", "--nbest-format"]
+        + ["json", "--prefixes", "prefixes", "--max-lengths", "limits"],
         ["--sampling", "true", "--sampling-seed", "3", "--num-beams", "1"],
     ],
     ids=["n-best", "drawn"],
@@ -372,6 +370,7 @@ def stopped(deepnmt, digits, lines, echoes, monkeypatch):
     return words
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "more, said",
     [

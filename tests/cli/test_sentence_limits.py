@@ -35,6 +35,7 @@ def test_a_longer_one_than_the_options_allow(digits):
     assert 3 < len(longer.ids) <= 40
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_wrong_lines_are_refused(refused, digits, write_file):
     source = write_file("source", SENTENCES)
     for text, said in (

@@ -110,6 +110,7 @@ def test_the_snippets_of_its_card_run(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out.startswith("[")
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_commands_take_its_name(deepnmt, untouched, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (pair,) = demo_pairs(501)[500:]

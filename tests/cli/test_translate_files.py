@@ -77,6 +77,7 @@ def searches(monkeypatch):
     return found
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_each_line_has_one_in_a_file_of_the_same_name(deepnmt, here, digits):
     done = deepnmt(*here)
     assert done.code == 0 and done.out == "out\n", done.err

@@ -69,6 +69,7 @@ def test_a_prepared_folder_is_read(saved):
     )
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_finished_run_translates_as_it_did(saved):
     assert read_run(saved / "run").preset_version == 2
     translator = keras_deepnmt.Translator.load(saved / "run")

@@ -59,6 +59,7 @@ def graph_to_export(model):
     return function
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("layer_entry", layers_in_turn(1))
 # Slow, since models of these layers are written below.
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_every_pair_fits_its_batch_shape_and_no_cheaper_one():
         assert target <= batch_shapes[c].target_length
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("multiple", [1, 2, 3])
 def test_budget_and_multiple_hold(multiple):
     batch_shapes = choose_batch_shapes(corpus(2003), 509, 6, multiple)
@@ -161,6 +162,7 @@ def test_no_shape_need_contain_all_pairs():
     assert batch_shapes == (BatchShape(7, 3, 10), BatchShape(7, 10, 3))
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("count", [2, 3])
 def test_never_worse_than_a_partition_by_one_length(seed, count):
@@ -224,6 +226,7 @@ def test_more_shapes_never_cost_more_and_padding_gets_small():
     assert 1 - lengths.sum(dtype="int64") / costs[3] < 0.17
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_sixty_four_shapes_are_found_in_seconds():
     lengths = corpus(40_009, longest=60)
     start = time.process_time()

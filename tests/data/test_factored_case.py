@@ -184,6 +184,7 @@ def test_every_line_comes_back_as_the_rule_keeps_it(rule, lines):
         assert step.after(factored.normalize(text)) == plain, ascii(line)
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("symbols", [(), SYMBOLS])
 def test_a_graph_does_the_same(symbols, lines, outputs):
     import tensorflow as tf

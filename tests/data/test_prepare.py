@@ -544,11 +544,12 @@ def large(tmp_path, options):
     return dataclasses.replace(options, train=train, valid=None, test=None)
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "moment",
     [
-        pytest.param("spool/train.source", marks=pytest.mark.thorough),
-        pytest.param("tokenizer/*.model", marks=pytest.mark.thorough),
+        "spool/train.source",
+        "tokenizer/*.model",
         ".train-*.unfinished",
     ],
 )
@@ -594,9 +595,8 @@ def test_two_runs_into_one_folder_do_not_meet(tmp_path, large):
     assert len(PairStore(output, "train")) == 40_000
 
 
-@pytest.mark.parametrize(
-    "megabytes", [1, pytest.param(4, marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("megabytes", [1, 4])
 def test_a_full_disk_gets_one_line_and_is_left_empty(
     tmp_path, large, megabytes
 ):
@@ -636,6 +636,7 @@ print(sorted(name for name in set(files) - before
 """
 
 
+@pytest.mark.thorough
 def test_no_extension_is_imported_while_a_folder_is_written(tmp_path):
     # Ctrl-C that arrives while one of Cython's is imported is lost.
     corpus = write_pairs(tmp_path, "train", toy_pairs(200))

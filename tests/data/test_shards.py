@@ -264,6 +264,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_thousand_shards_are_read_under_a_limit_of_a_hundred_files(tmp_path):
     pairs = [([row, 5], [row + 1]) for row in range(1000)]
     write(tmp_path, pairs, records_per_shard=1)

@@ -269,10 +269,11 @@ def test_uncompiled_gives_the_same():
 
 
 # `test_jax.py` runs this file on JAX, where no such graph is made.
+@pytest.mark.thorough
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="Only TensorFlow exports.")
 @pytest.mark.parametrize(
     "function",
-    [beam_search, pytest.param(greedy_search, marks=pytest.mark.thorough)],
+    [beam_search, greedy_search],
 )
 def test_graph_of_open_shapes_gives_the_same_without_xla_ops(function):
     import tensorflow as tf

@@ -116,14 +116,10 @@ def test_scores_of_every_search_have_it(function, options):
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "preset",
-    [
-        pytest.param(name, marks=pytest.mark.thorough)
-        if name == "dense_attention_tiny"
-        else name
-        for name in SIZES
-    ],
+    [name if name == "dense_attention_tiny" else name for name in SIZES],
 )
 def test_it_is_the_attention_of_the_recorded_model(preset):
     keras.utils.set_random_seed(3)

@@ -148,25 +148,21 @@ def test_it_finds_what_loops_find(model, groups, size, options):
                 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("given", "options"),
     [
         ((), {}),
         (("prefixes", "phrases", "limits"), {"patience": 1.0}),
-        *(
-            pytest.param(*case, marks=pytest.mark.thorough)
-            for case in (
-                ((), {"no_repeat_ngram_size": 1}),
-                ((), {"min_length": 3}),
-                ((), {"patience": 0.5}),
-                ((), {"patience": 1.0}),
-                (("prefixes",), {}),
-                (("prefixes",), {"min_length": 3}),
-                (("phrases",), {}),
-                (("phrases",), {"no_repeat_ngram_size": 2}),
-                (("limits",), {}),
-            )
-        ),
+        ((), {"no_repeat_ngram_size": 1}),
+        ((), {"min_length": 3}),
+        ((), {"patience": 0.5}),
+        ((), {"patience": 1.0}),
+        (("prefixes",), {}),
+        (("prefixes",), {"min_length": 3}),
+        (("phrases",), {}),
+        (("phrases",), {"no_repeat_ngram_size": 2}),
+        (("limits",), {}),
     ],
     ids=str,
 )

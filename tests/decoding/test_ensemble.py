@@ -147,9 +147,10 @@ def test_equal_models_do_what_one_does_whatever_is_asked_for(given, options):
     np.testing.assert_allclose(together["scores"], alone["scores"], 1e-4, 1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "mean",
-    ["arithmetic", pytest.param("geometric", marks=pytest.mark.thorough)],
+    ["arithmetic", "geometric"],
 )
 def test_a_search_reports_what_teacher_forcing_gives(mean):
     keras.utils.set_random_seed(3)

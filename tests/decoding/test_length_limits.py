@@ -136,6 +136,7 @@ def test_greedy_search_is_a_search_with_one_beam():
             np.testing.assert_array_equal(greedy[name], beam[name][:, 0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", [beam_search, greedy_search])
 def test_batch_mates_and_padding_change_no_limit(function):
     model = ToyModel(vocabulary_size=9)

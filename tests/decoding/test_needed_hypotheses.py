@@ -37,6 +37,7 @@ def count_steps(model, source_ids, constraint_ids, num_needed, *, options):
     return search.outputs(carried), carried["state"]["step"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("num_groups", [1, 2])
 def test_the_best_are_found_sooner(num_groups):
     model = ToyModel()

@@ -83,6 +83,7 @@ def test_greedy_search_is_a_search_with_one_beam():
             )
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("function", [beam_search, sample_search])
 def test_rows_without_a_beginning_are_not_changed(function):
     model = ToyModel(vocabulary_size=9, seed=1, scale=1.0)

@@ -45,15 +45,13 @@ def members(model):
     return model.models if isinstance(model, Ensemble) else [model]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "make",
     [
         transformer,
-        pytest.param(conv_seq2seq, marks=pytest.mark.thorough),
-        pytest.param(
-            lambda: Ensemble([transformer(), conv_seq2seq()]),
-            marks=pytest.mark.thorough,
-        ),
+        conv_seq2seq,
+        lambda: Ensemble([transformer(), conv_seq2seq()]),
     ],
     ids=["transformer", "conv_seq2seq", "ensemble"],
 )

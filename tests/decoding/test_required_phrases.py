@@ -176,11 +176,12 @@ def test_large_beam_finds_what_brute_force_finds(sentences):
     check_against_brute_force(sentences)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"no_repeat_ngram_size": 1}, marks=pytest.mark.thorough),
-        pytest.param({"min_length": 2}, marks=pytest.mark.thorough),
+        {"no_repeat_ngram_size": 1},
+        {"min_length": 2},
         {"min_length": 3, "no_repeat_ngram_size": 2},
     ],
     ids=str,
@@ -268,6 +269,7 @@ def test_patience_counts_translations_with_all_phrases():
         assert found["constraints_met"][:, 0].all()
 
 
+@pytest.mark.thorough
 def test_tokens_that_are_never_produced_do_not_make_the_search_fail():
     """The end token, an unknown token that is forbidden, an unknown number."""
     sentences = [[[5, 3]], [[1], [4]], [[99], [5]]]

@@ -85,11 +85,12 @@ def test_a_graph_of_open_shapes_gives_the_same(model):
         np.testing.assert_allclose(graph(*arrays), expected, 1e-5, 1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "backbone, choice",
     [
         *(
-            pytest.param(Transformer, choice, marks=pytest.mark.thorough)
+            (Transformer, choice)
             for choice in (paper_slots.one_choice, paper_slots.another_choice)
         ),
         (ConvSeq2Seq, paper_slots.of_convolutions),

@@ -124,6 +124,7 @@ def test_given_beginnings_phrases_and_coverage_stay(toy):
     assert met[:, 0].all()
 
 
+@pytest.mark.thorough
 def test_only_sentences_that_go_on_are_computed(toy):
     staged = StagedSearch(toy)
     shapes = []
@@ -172,11 +173,12 @@ def test_a_batch_is_searched_by_the_same_programs_whatever_came_before(toy):
 
 
 # By several threads beams do so by default, in `test_batches_at_once.py`.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "changes",
     [
         {"num_beams": 1},
-        pytest.param({}, marks=pytest.mark.thorough),
+        {},
         # Slow, since groups are beams to a stage.
         pytest.param({"num_groups": 2}, marks=pytest.mark.slow),
     ],
@@ -216,9 +218,10 @@ def test_after_many_sentences_half_of_the_rows_leave_within_a_program(
     assert_same(found, whole(ids, options=options, max_length=MAX_LENGTH))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "num_beams"),
-    [("toy", 1), pytest.param("model", 4, marks=pytest.mark.thorough)],
+    [("toy", 1), ("model", 4)],
 )
 def test_after_many_sentences_there_is_little_room_at_first(
     request, kind, num_beams, monkeypatch

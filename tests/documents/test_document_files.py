@@ -95,6 +95,7 @@ def test_a_table_keeps_markup_if_that_is_asked_for(
     assert all(are_kept) == keep_markup
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_the_trained_model_translates_a_document(tmp_path):
     translator = Translator.from_preset(
         "transformer_tiny.demo_de_en", compiled=False

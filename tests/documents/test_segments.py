@@ -182,6 +182,7 @@ def test_items_that_cannot_stand_in_the_text_stand_at_its_end(copier):
     assert found == "Konto 12, 4711471"
 
 
+@pytest.mark.thorough
 def test_segments_without_markup_are_translated_as_before(copier, plain):
     texts = ["ein Hund", "", "a <b>b</b>", "  x  y "]
     one = copier()

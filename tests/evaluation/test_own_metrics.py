@@ -138,7 +138,7 @@ MISTAKES = {
     "less.Gone": "less has no Gone",
     "gone.Less": "No module named 'gone'",
     "less.Score": "must be a subclass of sacrebleu.metrics.base.Metric",
-    "less.Lacking": "abstract method _preprocess_segment",
+    "less.Lacking": "_preprocess_segment",
     "less.Needy": "missing 1 required positional argument: 'weight'",
     "less.Uneven": "as many for each sentence. Received: [[1, 1], [1]]",
     "less.Mean": "of the sums of all counts. Received: 1.0 and -0.5",

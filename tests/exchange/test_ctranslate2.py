@@ -23,6 +23,8 @@ from keras_deepnmt.exchange.ctranslate2_cost import (
 from keras_deepnmt.exchange.engine_folders import ENGINES
 from keras_deepnmt.models import Transformer
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 pytest.importorskip("ctranslate2")
 DEMO = "transformer_tiny.demo_de_en"
 SOURCES = [pair.source for pair in demo_pairs(12)]

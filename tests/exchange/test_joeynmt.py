@@ -164,6 +164,7 @@ def test_the_logits_are_those_of_the_equations(options, make_folder):
     assert imported.decoding["num_beams"] == 3
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_texts_are_cut_into_pieces_of_the_vocabulary_alone(
     make_folder, tmp_path
 ):

@@ -139,6 +139,7 @@ def test_ids_are_those_of_the_pieces_in_the_vocabulary(tmp_path, side, kind):
     assert tokenizer.decode([ids]) == [theirs.decode_pieces(pieces)]
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_a_tag_is_one_token_without_a_space(preset, folder):
     tokenizer = Tokenizer(preset / "tokenizer" / "source.model")
     assert tokenizer.user_defined_symbols == TAGS

@@ -22,6 +22,8 @@ from keras_deepnmt.exchange import (
 from keras_deepnmt.exchange.engine_folders import Engine
 from keras_deepnmt.models import Transformer
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 LINES = [pair.source for pair in demo_pairs(8)]
 LINES += ["", "  zwei \t HUNDE ", "日本 ﬁel", "Öl </s> <unk>"]
 

@@ -25,6 +25,8 @@ from keras_deepnmt.exchange import (
 )
 from keras_deepnmt.models import Ensemble, Transformer
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 NEEDS_ONNX = 'needs pip install "keras_deepnmt[onnx]"'
 LINES = [pair.source for pair in demo_pairs(6)]
 LINES += [

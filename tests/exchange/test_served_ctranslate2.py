@@ -21,6 +21,8 @@ from keras_deepnmt.server.served_models import (
     Version,
 )
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 TEXTS = ["Ein Mann liest ein Buch.", "Zwei Hunde spielen im Schnee.", ""]
 LONG = "Hund " * 200
 

@@ -33,6 +33,7 @@ LEARNED = {
 }
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "options", [POST_NORM, PRE_NORM, LEARNED], ids=["post", "pre", "learned"]
 )

@@ -57,14 +57,10 @@ WIDTHS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "size",
-    [
-        pytest.param(size, marks=pytest.mark.thorough)
-        if size == "15l"
-        else size
-        for size in WIDTHS
-    ],
+    [size if size == "15l" else size for size in WIDTHS],
 )
 def test_dense_stacks_are_as_wide_as_in_the_paper(size):
     encoder, output, parts, decoder, decoder_output = WIDTHS[size]
@@ -125,6 +121,7 @@ BODIES = {
 }
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("name", BODIES)
 def test_the_number_of_parameters_is_that_of_the_equations(name):
     body = published(*BODIES[name])

@@ -90,6 +90,7 @@ def test_layers_declare_slots_that_models_have():
         assert set(declared) <= slots, name
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(("slot", "names"), SLOT_LAYERS.items())
 def test_every_listed_layer_fits_its_slot(slot, names):
     needed = {"RoleInteraction": 3, "ContextualizedEmbedding": 3}

@@ -63,6 +63,7 @@ def state(number, **options):
     return model, read
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "slots",
     [

@@ -205,6 +205,7 @@ def test_positions_are_those_of_the_given_layer(given):
 LEARNED = {"LearnedPositionEmbedding": {"add_to_inputs": True}}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shared", [True, False])
 def test_learned_positions_may_be_those_of_one_side_or_of_both(shared):
     model = small(position_encoding=LEARNED, share_position_encoding=shared)

@@ -115,6 +115,7 @@ def test_every_preset_takes_the_overrides_of_its_recipe():
         get_preset(preset).arguments(11, 11, **plain.model.overrides)
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "name",
     [

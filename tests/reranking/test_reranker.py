@@ -80,6 +80,7 @@ def test_scores_are_divided_by_the_length_penalty(translator, others, nbest):
                 assert value == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_an_order_is_that_of_the_weighted_sum(translator, others, nbest):
     features = Reranker(translator, *others).features(TEXTS, nbest)
     orders = []

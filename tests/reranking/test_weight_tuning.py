@@ -55,6 +55,7 @@ def chosen_score(features, texts, references, weights, metric):
     return corpus_scores(best, references, [metric])[metric].value
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("seed", range(10))
 def test_no_place_of_a_line_is_better(metric, seed):

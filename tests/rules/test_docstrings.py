@@ -180,6 +180,7 @@ def _no_network(*_):
     raise ConnectionError("An example must not use the network.")
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("package", packages_with_examples())
 def test_every_example_runs(package, known_names, tmp_path, monkeypatch):
     """Runs the examples, each in an empty folder; names all that fail."""

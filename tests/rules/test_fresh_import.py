@@ -68,10 +68,11 @@ def test_the_command_line_answers_without_loading_a_backend():
     )
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "backend, blocked",
     [
-        pytest.param("tensorflow", OPTIONAL, marks=pytest.mark.thorough),
+        ("tensorflow", OPTIONAL),
         ("jax", OPTIONAL | {"tensorflow"}),
     ],
 )

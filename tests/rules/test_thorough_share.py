@@ -26,14 +26,24 @@ class Item:
 
 def run_by(pytestconfig, share, seed):
     """The numbers of 1,000 tests that run; of them 10 run in each commit."""
+    items = [Item(n, each_commit=n < 10) for n in range(1_000)]
+    return run_of(pytestconfig, items, share, seed)
+
+
+def run_of(pytestconfig, items, share, seed, cases=None):
     conftest = pytestconfig.pluginmanager.get_plugin(
         str(REPOSITORY / "tests" / "conftest.py")
     )
-    options = {"--thorough-share": share, "randomly_seed": seed}
+    options = {
+        "--thorough-share": share,
+        "--thorough-cases": cases,
+        "randomly_seed": seed,
+    }
     config = SimpleNamespace(getoption=lambda name, *_: options.get(name))
-    items = [Item(n, each_commit=n < 10) for n in range(1_000)]
     conftest._skip_thorough_cases(config, items)
-    return {n for n in range(1_000) if not items[n].get_closest_marker("skip")}
+    return {
+        n for n, item in enumerate(items) if not item.get_closest_marker("skip")
+    }
 
 
 def test_a_share_is_drawn_and_some_tests_always_run(pytestconfig):
@@ -47,6 +57,15 @@ def test_other_commits_run_other_tests_and_in_the_end_all(pytestconfig):
     runs = [run_by(pytestconfig, 0.2, seed) for seed in range(60)]
     assert runs[0] != runs[1]
     assert set.union(*runs) == set(range(1_000))
+
+
+def test_only_of_the_others_a_number_of_cases_is_taken(pytestconfig):
+    for each_commit, expected in ((True, 9), (False, 4)):
+        items = [Item(0, each_commit=each_commit) for _ in range(9)]
+        for n, item in enumerate(items):
+            item.nodeid += f"[{n}]"
+        ran = run_of(pytestconfig, items, share=1.0, seed=1, cases=4)
+        assert ran == set(range(expected))
 
 
 def test_a_share_of_one_is_all(pytestconfig):

@@ -22,6 +22,8 @@ from keras_deepnmt.runs.sweep import sweep
 from keras_deepnmt.training.progress import EpochCounts
 from keras_deepnmt.translator.loading import read_run
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 DELETE = "Delete it"
 COPY = "Copy the folder again"
 

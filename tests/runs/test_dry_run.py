@@ -52,6 +52,7 @@ def test_it_writes_nothing(told):
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_it_tells_the_size_of_the_model(told, recipe_file):
     _, result = told
     sizes = {"source_vocabulary_size": 20, "target_vocabulary_size": 20}

@@ -22,6 +22,8 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 
 @pytest.fixture
 def new_recipe(recipe_file, tmp_path):

@@ -111,6 +111,7 @@ def test_a_source_with_other_tokenizers_is_refused(
     assert not (tmp_path / "run/recipe.yaml").exists()
 
 
+@pytest.mark.thorough
 def test_a_source_that_has_changed_before_the_first_checkpoint_is_refused(
     finished_run, changes, train_in, without_search, tmp_path, monkeypatch
 ):

@@ -32,6 +32,8 @@ from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.weights_files import opened_weights
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 TEXTS = ["a b c", "h g f e", ""]
 LANGUAGES = {"data.source_language": "en", "data.target_language": "de"}
 

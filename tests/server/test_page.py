@@ -20,6 +20,8 @@ from keras_deepnmt.analysis.report_page import Section, report_page
 from keras_deepnmt.analysis.sentences import Sentences
 from keras_deepnmt.server.request_limits import RequestLimits
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 for reason, is_missing in (
     ("no Chromium is installed", BROWSER is None),

@@ -17,6 +17,8 @@ from forked_processes import ForkedProcess
 
 from keras_deepnmt.cli import main
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 TEXTS = ["Ein Mann liest ein Buch.", "Zwei Hunde spielen im Schnee.", ""]
 
 

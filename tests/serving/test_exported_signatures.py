@@ -23,6 +23,8 @@ from keras_deepnmt.serving.golden import read_golden
 from keras_deepnmt.serving.serving_graph import ServingGraph
 from keras_deepnmt.translator import Translator
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 SOURCES = [source for source, _ in all_pairs()]
 LONG = " ".join(["der Hund sieht den Löwe"] * 30)
 

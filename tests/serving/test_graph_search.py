@@ -14,6 +14,8 @@ from keras_deepnmt.decoding.stages import SearchStages
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.serving.graph_search import search_in_graph
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 MAX_LENGTH = 60
 # Limits of 5 to 60 tokens: some end in each stage.
 LENGTHS = [1, 3, 4, 5, 0, 7, 9, 12, 2]

@@ -14,6 +14,8 @@ from keras_deepnmt.analysis import align_words
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.clients import RestClient, SavedModelClient
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 SOURCES = [source for source, _ in all_pairs()][:4]
 
 

@@ -21,6 +21,8 @@ from keras_deepnmt.serving.verification import (
     verify,
 )
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 
 @pytest.fixture
 def copy(version_dir, tmp_path):

@@ -43,6 +43,7 @@ def test_smoke(tmp_path):
     assert names >= {"corpus", "prepared", "run", "served"}
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_output_names_the_folder_to_write(tmp_path):
     (tmp_path / "file").touch()
     words = ("quickstart", "--output", "file/out")

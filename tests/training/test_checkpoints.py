@@ -111,6 +111,7 @@ def test_one_whose_seal_is_damaged_is_no_extra_one(saved):
     assert store.steps() == [2, 3, 4]
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("file", ["model.weights.h5", "state.npz"])
 def test_a_damaged_checkpoint_is_passed_over(saved, file):
     _, store = saved
@@ -208,6 +209,7 @@ def test_the_best_ones_up_to_each_checkpoint_stay_and_no_more(saved):
         assert [b.step for b in store.bests()][:2] == [step, step - 1]
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize(
     "damage", ["without a seal", "unreadable", "of no file"]
 )

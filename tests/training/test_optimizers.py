@@ -221,9 +221,8 @@ def test_muon_reaches_no_weight_normalized_map():
     assert orthogonally_updated(model) == set()
 
 
-@pytest.mark.parametrize(
-    "jit_compile", [False, pytest.param(True, marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_muon_trains_matrices_of_one_column_and_of_one_row(jit_compile):
     # The gates of a model that is not wider than `gate_reduction`.
     keras.utils.set_random_seed(1)

@@ -117,6 +117,7 @@ def test_every_weight_of_a_plain_model_has_its_place_in_every_paper(
                 )
 
 
+@pytest.mark.thorough
 def test_a_plain_model_takes_the_nearest_of_several_attentions():
     source = preset("multi_layer_attention_k2_tiny")
     target = preset("transformer_tiny")
@@ -139,6 +140,7 @@ def test_one_matrix_gives_its_values_to_separate_ones():
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "added",
     [

@@ -74,6 +74,7 @@ def test_programs_stay_few_and_results_the_same(make, few):
     assert len(compiled.search_state["shapes"]) == MOST
 
 
+@pytest.mark.thorough
 def test_scores_stay_the_same_by_few_programs(make, few):
     compiled, plain = make(True), make(False)
     for texts, _ in requests():

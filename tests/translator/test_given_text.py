@@ -90,13 +90,14 @@ def has_all(tokenizer, text, prefix, phrases):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
         {},
-        pytest.param({"num_groups": 2}, marks=pytest.mark.thorough),
-        pytest.param({"allow_unknown": False}, marks=pytest.mark.thorough),
-        pytest.param({"no_repeat_ngram_size": 3}, marks=pytest.mark.thorough),
+        {"num_groups": 2},
+        {"allow_unknown": False},
+        {"no_repeat_ngram_size": 3},
     ],
     ids=str,
 )

@@ -185,6 +185,7 @@ def test_progress_counts_every_sentence(translator):
     assert sum(done) == len(TEXTS)
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_compiled_gives_the_same(model, tokenizer, translator):
     compiled = Translator(
         model, tokenizer, tokenizer, batch_size=3, num_beams=3
@@ -225,6 +226,7 @@ def test_too_long_sources_are_cut_and_this_is_said(model, tokenizer, capsys):
     )
 
 
+@pytest.mark.thorough
 def test_who_asks_is_told_which_sources_were_cut(translator, capsys):
     places = []
     translator.on_truncated = places.extend
@@ -361,6 +363,7 @@ def test_the_offset_of_a_run_is_the_translators(run_dir):
     assert Translator.load(run_dir).length_offset == 0.0
 
 
+@pytest.mark.thorough
 def test_given_options_replace_those_of_a_run(run_dir):
     change(run_dir, decoding={"num_beams": 3, "batch_size": 7})
     given = SearchOptions(num_beams=5, length_penalty=1.0)

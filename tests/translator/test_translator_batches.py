@@ -70,6 +70,7 @@ def shapes(monkeypatch):
     return seen
 
 
+@pytest.mark.thorough(each_commit=True)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_call_goes_on_after_finished_batches(make, shapes, compiled):
     translator = make(batch_size=1, compiled=compiled)
@@ -228,9 +229,8 @@ def test_shapes_do_not_depend_on_what_was_translated_before(make, shapes):
     assert shapes == expected == [(1, 16), (1, 16)]
 
 
-@pytest.mark.parametrize(
-    "times", [1, pytest.param(2, marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("times", [1, 2])
 def test_the_shape_of_the_first_batch_is_traced_first(make, times):
     texts = ["dog", "a dog " * 5, "a dog " * 10]
     plain = make().translate(texts)
@@ -245,9 +245,8 @@ def test_the_shape_of_the_first_batch_is_traced_first(make, times):
         assert list(lengths) == [8, 16, 32]
 
 
-@pytest.mark.parametrize(
-    "num_beams", [pytest.param(1, marks=pytest.mark.thorough), 2]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("num_beams", [1, 2])
 def test_trying_length_penalties_compiles_nothing(make, num_beams):
     translator = make(compiled=True, num_beams=num_beams)
     first = translator.translate_nbest("a dog runs", 1)

@@ -232,6 +232,7 @@ def test_a_target_language_is_its_tag(translator):
     assert one.translate(TEXTS, target_language="de") == one.translate(TEXTS)
 
 
+@pytest.mark.thorough
 def test_sources_without_a_tag_are_warned_of_once(translator, caplog):
     caplog.set_level(logging.WARNING)
     translator._tag_notice = TagNotice()

@@ -36,6 +36,8 @@ from tools.demo_corpus.phrases import adjective_form as form
 from tools.demo_corpus.sentences import make_sentence
 from tools.demo_corpus.verbs import MODALS, VERBS
 
+pytestmark = pytest.mark.thorough(each_commit=True)
+
 NUM_PAIRS = 6_007
 ADJECTIVES = {item.german: item for item in function_words.ADJECTIVES}
 ALL_NOUNS = {
