@@ -15,6 +15,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.recipes.stage_schema import StageRecipe
 from keras_deepnmt.runs.build import plan_batches
+from keras_deepnmt.runs.callbacks import check_unvalidated
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.stages import end_of_gain, stage_starts
 
@@ -82,6 +83,9 @@ def test_a_stage_draws_from_its_corpora(recipe_file, prepared_dir):
         with pytest.raises(UserError) as error:
             plan_batches(wrong, data)
         assert message in str(error.value)
+    patient = {"training.stages": [{"patience": 2}, {}]}
+    with pytest.raises(UserError, match="stages.0.patience: 2` needs a valid"):
+        check_unvalidated(load_recipe(recipe_file, patient))
     both = {
         "training.stages": [{"modifiers": {"typos": 0.1}}],
         "training.subword_sampling": 0.1,

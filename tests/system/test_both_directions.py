@@ -43,12 +43,12 @@ def write_recipe(folder):
             "source_language": "de",
             "target_language": "en",
         },
-        "training": {"steps": 500, "validate_every": 500},
+        "training": {"steps": 900, "validate_every": 900},
     }
     (folder / "both.yaml").write_text(yaml.safe_dump(recipe))
 
 
-# Two minutes, of which training is most. What it needs is tested without
+# Four minutes, of which training is most. What it needs is tested without
 # training in tests/data/test_directions.py and tests/translator.
 @pytest.mark.slow
 def test_one_model_learns_both_directions(tmp_path):

@@ -213,23 +213,19 @@ def test_a_target_language_is_its_tag(translator):
     both.directions = Directions(
         {"source": "en", "target": tag[2:-1], "tag": tag} for tag in TAGS
     )
-    for method, texts in (
-        (both.translate, [TEXTS]),
-        (both.score, [TEXTS, ["dog"] * len(TEXTS)]),
-    ):
-        expected = getattr(translator, method.__name__)(
-            with_tag(TEXTS), *texts[1:]
-        )
-        assert method(*texts, target_language="de") == expected
-        copied = getattr(both.replaced(tag=None), method.__name__)
-        assert copied(*texts, target_language="de") == expected
-    streamed = both.translate_stream(iter(TEXTS), target_language="de")
-    assert list(streamed) == translator.translate(with_tag(TEXTS))
+    targets = ["dog"] * len(TEXTS)
+    expected = translator.score(with_tag(TEXTS), targets)
+    assert both.score(TEXTS, targets, target_language="de") == expected
+    french = both.translate(TEXTS)
+    assert both.translate(TEXTS, target_language="fr") == french
+    streamed = both.translate_stream(iter(TEXTS), target_language="fr")
+    assert list(streamed) == french
     with pytest.raises(UserError, match="to write: de, fr. Received: xx"):
         both.translate("dog", target_language="xx")
     one = translator.replaced()
     one.directions = Directions([{"source": "en", "target": "de", "tag": None}])
-    assert one.translate(TEXTS, target_language="de") == one.translate(TEXTS)
+    scores = one.score(TEXTS, targets)
+    assert one.score(TEXTS, targets, target_language="de") == scores
 
 
 @pytest.mark.thorough
