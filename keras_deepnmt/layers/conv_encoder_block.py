@@ -13,6 +13,7 @@ from keras_deepnmt.layers.gated_convolution import (
     concatenate_states,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
+from keras_deepnmt.layers.recomputation import Block
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.summary_layer import SummaryLayer
 
@@ -20,7 +21,7 @@ CONNECTIONS = ("residual", "dense", "summary")
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class ConvEncoderBlock(keras.layers.Layer):
+class ConvEncoderBlock(Block):
     """Applies a gated convolution and connects its output to earlier states.
 
     A stack of such blocks passes on a list of states, newest first. A

@@ -19,12 +19,13 @@ from keras_deepnmt.layers.cloning import (
 )
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
+from keras_deepnmt.layers.recomputation import Block
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.residual_connection import ResidualConnection
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
-class TransformerEncoderBlock(keras.layers.Layer):
+class TransformerEncoderBlock(Block):
     """Applies self-attention, then a feed-forward network.
 
     It computes (Vaswani et al., 2017, Figure 1, left):

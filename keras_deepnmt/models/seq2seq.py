@@ -5,6 +5,7 @@ import keras_nlp
 from keras import ops
 
 from keras_deepnmt.files import atomic_file
+from keras_deepnmt.layers.recomputation import Block
 from keras_deepnmt.losses import (
     computes_from_scores,
     cross_entropy_of_scores,
@@ -240,6 +241,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         *,
         jit_compile=True,
         gradient_accumulation_steps=1,
+        activation_checkpointing=False,
         objective_terms=(),
         **kwargs,
     ):
@@ -258,6 +260,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             jit_compile: bool. Whether the step is compiled by XLA.
             gradient_accumulation_steps: int. Number of parts of a batch that
                 are computed one after another, to save memory.
+            activation_checkpointing: bool. Whether an update keeps only the
+                inputs of the encoder's and decoder's blocks and computes each
+                block again in the backward pass (Chen et al., 2016), to save
+                memory. Updates are the same, dropout included.
             objective_terms: list of `models.ObjectiveTerm` objects, such as
                 `models.RDrop`, `models.ScheduledSampling` and
                 `models.Distillation`. A teacher is not saved with the model:
@@ -268,7 +274,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, a term
                 cannot be used with the model, the loss does not give one value
-                per token, or an argument is not supported.
+                per token, `activation_checkpointing` is asked of a model
+                without blocks, or an argument is not supported.
         """
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
@@ -284,6 +291,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         if draws and self.sampling_generator is None:
             self.sampling_generator = keras.random.SeedGenerator()
         self.gradient_accumulation_steps = gradient_accumulation_steps
+        self._checkpoint_activations(activation_checkpointing)
         self.token_loss = make_token_loss(loss, self.output.shape[-1])
         self.step_jit_compile = bool(jit_compile)
         super().compile(
@@ -291,6 +299,18 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             jit_compile=self._keras_jit_compile(),
             **kwargs,
         )
+
+    def _checkpoint_activations(self, is_on):
+        blocks = [layer for layer in self.layers if isinstance(layer, Block)]
+        if is_on and not blocks:
+            raise ValueError(
+                "`activation_checkpointing` computes the blocks of a model "
+                "again, such as `layers.TransformerEncoderBlock`. Received: "
+                f"{type(self).__name__}, which has none. Leave it out."
+            )
+        self.activation_checkpointing = bool(is_on)
+        for block in blocks:
+            block.recomputes_activations = self.activation_checkpointing
 
     def fit(self, x=None, y=None, batch_size=None, **kwargs):
         """Trains the model; batches may differ in shape.
@@ -510,6 +530,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "jit_compile": self.step_jit_compile,
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
         }
+        # Left out if off: earlier versions then load the model.
+        if self.activation_checkpointing:
+            config["activation_checkpointing"] = True
         if terms := [term for term in self.objective.terms if term.is_saved]:
             config["objective_terms"] = keras.saving.serialize_keras_object(
                 terms

@@ -137,6 +137,10 @@ class TrainingRecipe:
         gradient_accumulation_steps: number of parts of a batch whose gradients
             are computed one after another, so that larger batches fit in
             memory. Defaults to 1.
+        activation_checkpointing: whether an update keeps only the inputs of the
+            encoder's and decoder's blocks and computes each block again in the
+            backward pass, so that larger batches and deeper models fit in
+            memory; updates are the same, and take longer. Defaults to false.
         dtype_policy: data type of the computation: `float32`,
             `mixed_bfloat16` or `mixed_float16`; weights stay float32. With
             `mixed_float16` the loss is scaled, and an update whose gradient
@@ -216,6 +220,7 @@ class TrainingRecipe:
     )
     replicas: OnRequest[Count | None] = None
     gradient_accumulation_steps: OnRequest[Count] = 1
+    activation_checkpointing: OnRequest[Flag] = False
     dtype_policy: OnRequest[
         Literal["float32", "mixed_bfloat16", "mixed_float16"]
     ] = "float32"

@@ -177,6 +177,7 @@ def _compile(recipe, model, **options):
             loss=make_loss(recipe),
             jit_compile=training.jit_compile,
             gradient_accumulation_steps=training.gradient_accumulation_steps,
+            activation_checkpointing=training.activation_checkpointing,
             **options,
         )
     return frozen

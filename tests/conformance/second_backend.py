@@ -148,7 +148,7 @@ def check_options(folder):
     }
 
 
-def train_on(num_replicas, folder, dropout=0.3, parts=1):
+def train_on(num_replicas, folder, dropout=0.3, parts=1, recomputes=False):
     """Trains, resumes, translates; devices do not divide the rows evenly."""
     entry = catalog.MODELS[1]
     keras.utils.set_random_seed(7)
@@ -160,6 +160,7 @@ def train_on(num_replicas, folder, dropout=0.3, parts=1):
         model.compile(
             keras.optimizers.Adam(1e-3, global_clipnorm=0.5),
             gradient_accumulation_steps=parts,
+            activation_checkpointing=recomputes,
         )
     inputs, labels = entry.example(rows=7)
     store = CheckpointStore(folder / f"{num_replicas} devices, {parts} parts")
@@ -197,9 +198,13 @@ def check_devices(folder):
     """Compares two devices with one, with dropout; parts with whole batches."""
     two = train_on(2, folder)
     one = train_on(1, folder)
+    recomputed = train_on(1, folder, recomputes=True)
     parts = train_on(2, folder, dropout=0.0, parts=3)
     whole = train_on(1, folder, dropout=0.0)
     return {
+        "recomputed weights": max(
+            map(difference, recomputed["weights"], one["weights"])
+        ),
         "weights in parts": max(
             map(difference, parts["weights"], whole["weights"])
         ),

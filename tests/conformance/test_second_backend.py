@@ -149,3 +149,7 @@ def test_two_devices_train_resume_and_translate_as_one(results):
     assert found["same translations"]
     assert found["losses in parts"] < 1e-5
     assert found["weights in parts"] < 1e-6
+
+
+def test_blocks_that_are_recomputed_have_the_same_dropout(results):
+    assert results("layers")["data parallel"]["recomputed weights"] < 1e-6

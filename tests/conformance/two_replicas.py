@@ -5,8 +5,9 @@ Run as a program, since TensorFlow fixes its devices when it starts, with
 name to the largest difference of any weight, one of them with R-Drop and
 scheduled sampling, one with distillation, one clipped; and with the thorough
 ones `"masks"`, what dropout kept on each replica before and after a
-checkpoint, `"float16"`, what an overflow on one replica did, and `"searches"`,
-whether replicas found the same translations.
+checkpoint, `"float16"`, what an overflow on one replica did, `"searches"`,
+whether replicas found the same translations, and `"recomputed"`, how far apart
+updates with and without activation checkpointing are.
 """
 
 import json
@@ -172,6 +173,25 @@ def float16(two):
     }
 
 
+def recomputed(two):
+    """Two updates with dropout, whose blocks are computed once and twice."""
+    entry, weights = catalog.MODELS[1], []
+    for is_on in (False, True):
+        keras.utils.set_random_seed(3)
+        with two.scope():
+            model = entry.make(dropout=0.3, **ONE_LAYER)
+            model.compile(
+                keras.optimizers.SGD(0.5), activation_checkpointing=is_on
+            )
+        dataset = tf.data.Dataset.from_tensors(entry.example(rows=5))
+        model.fit(dataset, epochs=2, verbose=0)
+        weights.append(model.get_weights())
+    return max(
+        float(np.abs(one - other).max())
+        for one, other in zip(*weights, strict=True)
+    )
+
+
 def searches(two):
     """Translates on two devices, compiled and not, and eagerly on one."""
     entry = catalog.MODELS[1]
@@ -211,4 +231,5 @@ if __name__ == "__main__":
         found["masks"] = masks(two)
         found["float16"] = float16(two)
         found["searches"] = searches(two)
+        found["recomputed"] = recomputed(two)
     print(json.dumps(found))
