@@ -14,7 +14,14 @@ from numbers import Integral, Real
 from typing import Annotated, Any
 
 import pydantic
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+)
 from pydantic_core import PydanticCustomError
 
 from keras_deepnmt.docstrings import argument_descriptions
@@ -84,6 +91,28 @@ def _check_own_class(value):
 OwnClass = Annotated[
     str | dict[str, Any], pydantic.AfterValidator(_check_own_class)
 ]
+
+
+# How a value of `one_or_more` is given; no key has such a name.
+_FORMS = ("(one)", "(more)", "(none)")
+
+
+def one_or_more(kind: type) -> Any:
+    """Returns the type of one value of a kind, a list of them, or `None`.
+
+    Example:
+    >>> describe(TypeAdapter(one_or_more(str)).json_schema()["oneOf"][2])
+    'null'
+    """
+    one, more, none = map(Tag, _FORMS)
+    forms = Annotated[kind, one] | Annotated[list[kind], more]
+    return Annotated[forms | Annotated[None, none], Discriminator(_form)]
+
+
+def _form(value):
+    if value is None:
+        return _FORMS[2]
+    return _FORMS[isinstance(value, list)]
 
 
 @typing.dataclass_transform(frozen_default=True)
@@ -227,7 +256,8 @@ def _locate(item, content):
     A location may end with the name of a type, which is left out.
     """
     path = ()
-    for key in item["loc"]:
+    keys = tuple(key for key in item["loc"] if key not in _FORMS)
+    for key in keys:
         inside = isinstance(content, Mapping) and key in content
         if isinstance(content, list) and isinstance(key, int):
             inside = key < len(content)
@@ -236,7 +266,7 @@ def _locate(item, content):
         path, content = (*path, key), content[key]
     # The name of a key that is missing, or is not a string.
     is_key = item["type"] == "missing" or item["type"] in _UNKNOWN
-    return item["loc"] if is_key else path, content
+    return keys if is_key else path, content
 
 
 @functools.cache
@@ -264,7 +294,8 @@ def _inlined(node, definitions):
         target = definitions[node["$ref"].rpartition("/")[2]]
         node = {**target, **own}
     return {
-        key: _inlined(value, definitions)
+        # Both say the same of types that exclude each other.
+        "anyOf" if key == "oneOf" else key: _inlined(value, definitions)
         for key, value in node.items()
         if value != ""
     }
@@ -280,19 +311,29 @@ def node_at(schema: dict[str, Any], path: Iterable) -> dict[str, Any]:
     {'type': 'integer'}
     """
     for key in path:
-        schema = schema.get("items") or keys_at(schema).get(key, {})
+        if isinstance(key, int):
+            parts = (schema, *schema.get("anyOf", ()))
+            lists = [part["items"] for part in parts if "items" in part]
+            schema = lists[0] if lists else {}
+        else:
+            # Of a mapping, all values are of one kind.
+            others = schema.get("additionalProperties")
+            others = others if isinstance(others, dict) else {}
+            schema = keys_at(schema).get(key, others)
     return schema
 
 
 def keys_at(node: dict[str, Any]) -> dict[str, Any]:
     """Returns the parts of a JSON Schema for the keys of a section.
 
+    Of a list of sections they are those of each of them.
+
     Example:
     >>> from keras_deepnmt.decoding import SearchOptions
     >>> list(keys_at(json_schema(SearchOptions)))[0]
     'num_beams'
     """
-    for part in (node, *node.get("anyOf", ())):
+    for part in (node, *node.get("anyOf", ()), node.get("items", {})):
         if "properties" in part:
             return part["properties"]
     return {}

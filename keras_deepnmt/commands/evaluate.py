@@ -14,6 +14,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_tag,
+    add_target_language,
     check_tag_source,
     given_decoding_options,
     load_run,
@@ -114,6 +115,7 @@ def _add_text_options(parser):
             "--references may stand for --target.",
         )
     add_tag(parser)
+    add_target_language(parser)
     parser.add_argument(
         "--split",
         type=str,

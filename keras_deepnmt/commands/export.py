@@ -10,8 +10,10 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_search_options,
     add_tag,
+    add_target_language,
     given_search_options,
     load_translator,
+    option_name,
 )
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
@@ -71,6 +73,7 @@ def add_options(parser: VerbParser) -> None:
         "scores until it is evaluated.",
     )
     add_tag(parser)
+    add_target_language(parser)
     add_search_options(parser)
     add_checkpoint(parser)
     add_import(parser)
@@ -99,11 +102,12 @@ def run(options: Namespace) -> None:
 
 
 def _export_preset(options):
-    if options.tag is not None:
-        raise UserError(
-            "--tag cannot be given with --format preset, whose reader chooses "
-            "the tag."
-        )
+    for name in ("tag", "target_language"):
+        if options[name] is not None:
+            raise UserError(
+                f"{option_name(name)} cannot be given with --format preset, "
+                "whose reader chooses the tag."
+            )
     search_options = given_search_options(options)
     start_backend()
     from keras_deepnmt.runs.preset_folder import save_run_to_preset

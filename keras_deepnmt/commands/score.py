@@ -18,6 +18,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_ensemble,
     add_tag,
+    add_target_language,
     load_translator,
 )
 from keras_deepnmt.commands.options.output_file import add_output, open_output
@@ -87,6 +88,7 @@ def add_options(parser: VerbParser) -> None:
         "one per token.",
     )
     add_tag(parser)
+    add_target_language(parser)
     add_output(parser)
     add_batch_size(parser)
     add_checkpoint(parser)

@@ -23,8 +23,12 @@ from keras_deepnmt.commands.options.decoding import (
 )
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
+from keras_deepnmt.commands.terminal.quiet_import import (
+    import_backend,
+    library_lines_removed,
+)
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.trained import find_run_folder, list_trained_models
 
 if TYPE_CHECKING:
@@ -58,7 +62,8 @@ def add_options(parser: VerbParser) -> None:
         nargs="+",
         metavar="SOURCE-TARGET",
         help="Languages of each model, in their order, such as de-en. Default: "
-        "those that the name ends with, such as mine_de_en.",
+        "those of the data that it was trained on, in all directions, or those "
+        "that the name ends with, such as mine_de_en.",
     )
     parser.add_argument(
         "--host",
@@ -200,14 +205,14 @@ def run(options: Namespace) -> None:
     keys = read_api_keys(options.api_keys)
     named = _named_folders(options.models or list_trained_models()[:1])
     _check_takes_options(named, given)
-    languages = _languages(named, options.languages)
+    directions = _directions(named, options.languages)
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
         start_backend()
         with library_lines_removed():
             made = {
                 name: _model(
-                    name, folder, languages[name], options, limits, metrics
+                    name, folder, directions[name], options, limits, metrics
                 )
                 for name, folder in named.items()
             }
@@ -321,7 +326,9 @@ def _check_takes_options(named, given):
             )
 
 
-def _languages(named, given):
+def _directions(named, given):
+    """Returns the languages of each model with their tags, by its name."""
+    from keras_deepnmt.data.directions import Direction
     from keras_deepnmt.server.served_models import (
         languages_in_name,
         pair_of_languages,
@@ -334,8 +341,14 @@ def _languages(named, given):
         )
     found = {}
     for number, (name, folder) in enumerate(named.items()):
+        known = _known_directions(folder)
         if given is not None:
-            found[name] = pair_of_languages(given[number])
+            pair = pair_of_languages(given[number])
+            tags = [one.tag for one in known if one[:2] == pair]
+            found[name] = [Direction(*pair, tags[0] if tags else None)]
+            continue
+        if known:
+            found[name] = known
             continue
         pair = languages_in_name(name) or languages_in_name(folder.name)
         if pair is None:
@@ -343,8 +356,28 @@ def _languages(named, given):
                 f"The languages of the model {name} are not in its name. Give "
                 "them: --languages de-en"
             )
-        found[name] = pair
+        found[name] = [Direction(*pair, None)]
     return found
+
+
+def _known_directions(folder):
+    """Lists those that a run or an export has recorded, each pair once."""
+    import_backend()
+    from keras_deepnmt.data.directions import Directions
+    from keras_deepnmt.exchange.engine_folders import find_engine
+    from keras_deepnmt.serving.golden import EXPORT_FILE
+    from keras_deepnmt.translator.loading import read_summary
+
+    if is_export(folder):
+        if not is_version(folder):
+            folder = folder / str(_last_version(folder))
+        described = read_json(folder / EXPORT_FILE, dict, "Export it again.")
+    elif find_engine(folder) is not None:
+        return []
+    else:
+        described = read_summary(folder)
+    known = Directions(described.get("directions", ())).known
+    return list({one[:2]: one for one in reversed(known)}.values())[::-1]
 
 
 def _grpc_server(models, limits, keys, metrics, options):
@@ -357,13 +390,13 @@ def _grpc_server(models, limits, keys, metrics, options):
     return GrpcServer(models, limits, keys, metrics, address)
 
 
-def _model(name, folder, languages, options, limits, metrics):
+def _model(name, folder, directions, options, limits, metrics):
     from keras_deepnmt.server.served_models import ServedModel, Version
 
     def make_version(number):
         return Version(
             number,
-            _engine(folder, number, languages, options),
+            _engine(folder, number, directions[0].source, options),
             limits,
             options.wait_ms / 1000,
             partial(metrics.note_batch, name),
@@ -374,14 +407,20 @@ def _model(name, folder, languages, options, limits, metrics):
         resolved = folder.resolve().name
         number = int(resolved) if resolved.isdecimal() else 1
     elif is_export(folder):
-        from keras_deepnmt.serving.verification import numbered_versions
+        number = _last_version(folder)
+    return ServedModel(
+        name, directions[0][:2], make_version, number, directions
+    )
 
-        number = max(numbered_versions(folder))
-    return ServedModel(name, languages, make_version, number)
+
+def _last_version(folder):
+    from keras_deepnmt.serving.verification import numbered_versions
+
+    return max(numbered_versions(folder))
 
 
 def _engine(
-    folder: Path, number: int, languages: tuple[str, str], options: Namespace
+    folder: Path, number: int, source_language: str, options: Namespace
 ) -> "Engine":
     if is_export(folder):
         from keras_deepnmt.server.export_engine import ExportEngine
@@ -404,7 +443,7 @@ def _engine(
         compiled=options.compile,
         **given_search_options(options),
     )
-    tasks = _page_tasks(languages[0]) if options.page else None
+    tasks = _page_tasks(source_language) if options.page else None
     return TranslatorEngine(translator, options.max_tokens, tasks)
 
 

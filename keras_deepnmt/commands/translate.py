@@ -204,7 +204,8 @@ def run(options: Namespace) -> None:
             LineWarnings(name, document and document.lines)
         )
         given = GivenLines(options)
-        translator = load_translator(options)
+        has_languages = document is not None and document.has_markup
+        translator = load_translator(options, has_languages)
         segments.load_rules()
         runs = unknown = None
         if is_reranked(options):

@@ -18,6 +18,7 @@ from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
     add_tag,
+    add_target_language,
     check_num_hypotheses,
     given_decoding_options,
     option_name,
@@ -121,6 +122,7 @@ def add_options(parser: VerbParser) -> None:
     add_checkpoint(parser)
     add_compile(parser, lazily=False)
     add_tag(parser)
+    add_target_language(parser)
     add_import(parser)
 
 
@@ -188,6 +190,9 @@ def _made_of(options, run, sha256, given) -> dict[str, Any]:
     found = SearchOptions.from_mapping(values).as_dict()
     for name in ("batch_size", "batch_tokens", "max_source_length", "tag"):
         found[name] = values.get(name)
+    # Folders of earlier versions lack it.
+    if values.get("target_language") is not None:
+        found["target_language"] = values["target_language"]
     for name in ("format", "num_hypotheses", "score", "block_lines", "compile"):
         found[name] = options[name]
     return {

@@ -21,7 +21,7 @@ from keras_deepnmt.data.tags import check_tag
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.limits import limits
 from keras_deepnmt.suggestions import did_you_mean
-from keras_deepnmt.validation import Positive, checked_dataclass
+from keras_deepnmt.validation import Flag, Positive, checked_dataclass
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
@@ -42,6 +42,15 @@ class CorpusOptions:
         tag: Text without white space that stands before each source sentence,
             such as `<2de>`, and is one piece of the source tokenizer. Defaults
             to none.
+        reversed: Whether the corpus is used in the other direction: `target`,
+            or the second language of a known corpus, is then translated to
+            `source`. Name the corpus twice, with a tag each, to train a model
+            for both directions.
+        source_language: Code of the language of the source side, if the corpus
+            has another one than `data.source_language`. With `reversed`, of
+            the side that is translated to.
+        target_language: The same for the target side and
+            `data.target_language`.
         file: Path of a file with both sides: XLIFF, TMX, TSV or JSON Lines,
             plain or compressed. The languages of the data choose the texts of
             a TMX file, and are those that an XLIFF file must have.
@@ -65,6 +74,9 @@ class CorpusOptions:
     name: str | None = None
     weight: Positive = 1.0
     tag: str | None = None
+    reversed: Flag = False
+    source_language: str | None = None
+    target_language: str | None = None
     file: str | None = None
     source_column: str | None = None
     target_column: str | None = None
@@ -94,15 +106,48 @@ class CorpusOptions:
                     f"Received: {name}={getattr(self, name)}, file={self.file}"
                 )
 
+    def sides(
+        self, languages: tuple[str | None, str | None]
+    ) -> tuple[str | None, str | None]:
+        """Returns the languages of both sides, as they are in the files.
+
+        `languages` are those of the data, which a corpus without languages of
+        its own has.
+
+        Example:
+        >>> CorpusOptions(name="demo_de_en").sides(("de", "en"))
+        ('de', 'en')
+        """
+        return (
+            self.source_language or languages[0],
+            self.target_language or languages[1],
+        )
+
+    def direction(
+        self, languages: tuple[str | None, str | None]
+    ) -> tuple[str | None, str | None]:
+        """Returns the language that is translated, and that it is put into.
+
+        Example:
+        >>> corpus = CorpusOptions(name="demo_de_en", reversed=True)
+        >>> corpus.direction(("de", "en"))
+        ('en', 'de')
+        """
+        first, second = self.sides(languages)
+        return (second, first) if self.reversed else (first, second)
+
 
 @dataclass(frozen=True)
 class CorpusFiles:
     """A corpus with the paths of its two files.
 
-    `weight` is how often each of its pairs is drawn per epoch, on average, and
-    `tag` the text before each source sentence. `copies` are the copies of files
-    that are pipes, which are kept as long as this object. Both paths are the
-    same of one file with both sides; `asked` then says which texts they are.
+    `source` is the file that is translated, also of a reversed corpus. `weight`
+    is how often each of its pairs is drawn per epoch, on average, `tag` the
+    text before each source sentence, and `direction` has the languages that
+    are translated from and to. `copies` are the copies of files that are pipes,
+    which are kept as long as this object. Both paths are the same of one file
+    with both sides; `asked` then says which texts they are, and `is_reversed`
+    whether the first of them is the target.
     """
 
     name: str
@@ -110,8 +155,10 @@ class CorpusFiles:
     target: Path
     weight: float = 1.0
     tag: str | None = None
+    direction: tuple[str | None, str | None] = (None, None)
     copies: tuple[PipeCopy | None, ...] = ()
     asked: Asked | None = None
+    is_reversed: bool = False
 
 
 class LineReader:

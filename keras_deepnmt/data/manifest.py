@@ -1,5 +1,6 @@
 """Reads, writes and describes the manifest of a prepared folder."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -137,13 +138,63 @@ def row_weights(manifest: dict) -> np.ndarray | None:
     >>> row_weights({"corpora": corpora}).tolist()
     [2.0, 2.0]
     """
-    corpora = [c for c in manifest["corpora"] if c["split"] == "train"]
-    if all(corpus["weight"] == 1 for corpus in corpora):
+    corpora = training_corpora(manifest)
+    by_corpus = corpus_weights(manifest)
+    if all(weight == 1 for weight in by_corpus):
         return None
     weights = np.ones(corpora[-1]["rows"][1], "float32")
-    for corpus in corpora:
-        weights[slice(*corpus["rows"])] = corpus["weight"]
+    for corpus, weight in zip(corpora, by_corpus, strict=True):
+        weights[slice(*corpus["rows"])] = weight
     return weights
+
+
+def training_corpora(manifest: dict) -> list[dict]:
+    """Returns the entries of the training corpora.
+
+    Example:
+    >>> training_corpora({"corpora": [{"split": "valid"}]})
+    []
+    """
+    return [c for c in manifest["corpora"] if c["split"] == "train"]
+
+
+def corpus_weights(manifest: dict) -> list[float]:
+    """Returns how often each pair of each training corpus is drawn per epoch.
+
+    With a temperature T (`data.temperature`), a corpus of n pairs with the
+    weight w is drawn with a probability proportional to `w n^(1/T)`
+    (Arivazhagan et al., 2019), and an epoch has as many pairs as without.
+
+    Example:
+    >>> corpora = [
+    ...     {"split": "train", "rows": [0, 16], "weight": 1.0},
+    ...     {"split": "train", "rows": [16, 20], "weight": 1.0},
+    ... ]
+    >>> options = {"temperature": 2.0}
+    >>> weights = corpus_weights({"corpora": corpora, "options": options})
+    >>> [round(weight, 3) for weight in weights]  # 2 to 1, of 20 pairs
+    [0.833, 1.667]
+
+    Reference:
+        - [Arivazhagan et al., 2019](https://arxiv.org/abs/1907.05019).
+    """
+    corpora = training_corpora(manifest)
+    weights = [corpus["weight"] for corpus in corpora]
+    # Folders of earlier versions have no temperature.
+    temperature = manifest.get("options", {}).get("temperature", 1)
+    if temperature == 1:
+        return weights
+    sizes = [stop - start for start, stop in (c["rows"] for c in corpora)]
+    shares = [
+        weight * size ** (1 / temperature)
+        for weight, size in zip(weights, sizes, strict=True)
+    ]
+    pairs = sum(map(math.prod, zip(weights, sizes, strict=True)))
+    scale = pairs / sum(shares)
+    return [
+        scale * share / max(1, size)
+        for share, size in zip(shares, sizes, strict=True)
+    ]
 
 
 def describe_manifest(manifest: dict) -> str:
@@ -179,6 +230,8 @@ def describe_manifest(manifest: dict) -> str:
         for corpus in manifest["corpora"]
         if corpus.get("tag") is not None
     ]
+    if manifest["options"].get("temperature", 1) != 1:
+        lines += _drawn_shares(manifest)
     kind = "joint" if manifest["joint"] else "separate"
     lines.append(
         f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "
@@ -186,6 +239,19 @@ def describe_manifest(manifest: dict) -> str:
     )
     lines += describe_extension(manifest)
     return "\n".join(lines)
+
+
+def _drawn_shares(manifest: dict) -> list[str]:
+    corpora, weights = training_corpora(manifest), corpus_weights(manifest)
+    drawn = [
+        weight * (corpus["rows"][1] - corpus["rows"][0])
+        for corpus, weight in zip(corpora, weights, strict=True)
+    ]
+    return [
+        f"training corpus {corpus['name']}: {number / sum(drawn):.1%} of the "
+        f"pairs of an epoch, each drawn {weight:.3g} times on average"
+        for corpus, weight, number in zip(corpora, weights, drawn, strict=True)
+    ]
 
 
 def describe_extension(manifest: dict) -> list[str]:

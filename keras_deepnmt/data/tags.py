@@ -52,6 +52,16 @@ def tagged_text(text: str, tag: str | None) -> str:
     return text if tag is None else f"{tag} {text}"
 
 
+def tagged_sentence(text: str, tag: str | None) -> str:
+    """Returns a sentence with a tag before it, unless it has no words.
+
+    Example:
+    >>> tagged_sentence("a dog", "<2de>"), tagged_sentence(" ", "<2de>")
+    ('<2de> a dog', ' ')
+    """
+    return tagged_text(text, tag if text.strip() else None)
+
+
 def begins_with_tag(text: str, tags: Iterable[str]) -> bool:
     """Whether a text begins with one of some tags.
 

@@ -350,8 +350,7 @@ class Transformer(Seq2Seq):
 
     def project(self, states):
         """Projects decoder states `(..., D)` to logits `(..., V)`."""
-        logits = self.target_embedding(states, reverse=True)
-        return logits if self.output_bias is None else self.output_bias(logits)
+        return self._scores(self.target_embedding(states, reverse=True))
 
     def repeated_projection(self, num_states):
         embedding = self.target_embedding
@@ -363,7 +362,7 @@ class Transformer(Seq2Seq):
             return None
         kernel = ops.cast(embedding.embeddings, embedding.compute_dtype)
         kernel = ops.transpose(kernel)  # (D, V)
-        return self._with_bias(lambda states: ops.matmul(states, kernel))
+        return lambda states: self._scores(ops.matmul(states, kernel))
 
     def projection_to(self, target_ids):
         embedding = self.target_embedding
@@ -373,14 +372,15 @@ class Transformer(Seq2Seq):
         else:
             kernel = ops.take(embedding.reverse_embeddings, target_ids, axis=1)
         kernel = ops.cast(kernel, embedding.compute_dtype)  # (D, W)
-        return self._with_bias(
-            lambda states: ops.matmul(states, kernel), target_ids
+        return lambda states: self._scores(
+            ops.matmul(states, kernel), target_ids
         )
 
-    def _with_bias(self, project, target_ids=None):
-        if self.output_bias is None:
-            return project
-        return lambda states: self.output_bias(project(states), target_ids)
+    def _scores(self, logits, target_ids=None):
+        """Logits with their bias, in float32 also for half precision."""
+        if self.output_bias is not None:
+            logits = self.output_bias(logits, target_ids)
+        return ops.cast(logits, "float32")
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}

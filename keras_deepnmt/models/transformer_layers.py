@@ -143,6 +143,9 @@ class TransformerLayers:
             self.arguments["hidden_dim"],
             tie_weights=tie_weights,
             embeddings_initializer=self._initializer(),
+            # Its table stays in float32 under a mixed policy, and so would the
+            # product with it, the largest one of the model.
+            reverse_dtype=self.policy.compute_dtype,
             name=name,
             dtype=self.policy,
         )

@@ -180,7 +180,8 @@ def _type(node):
         values = node.get("enum", [node.get("const")])
         return " or ".join(f"`{value}`" for value in values)
     if node["type"] == "array":
-        plural = {"text": "texts", _CORPUS: "[corpora](#a-corpus)"}
+        plural = {"text": "texts", "section": "sections"}
+        plural[_CORPUS] = "[corpora](#a-corpus)"
         items = _type(node["items"])
         return f"list of {plural.get(items, items)}"
     if node.get("title") == summary(CorpusOptions):

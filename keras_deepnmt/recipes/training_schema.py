@@ -17,6 +17,7 @@ from keras_deepnmt.recipes.optimizer_schema import (
     LearningRateRecipe,
     OptimizerRecipe,
 )
+from keras_deepnmt.recipes.stage_schema import StageRecipe, check_stages
 from keras_deepnmt.validation import (
     AboveOne,
     Count,
@@ -172,6 +173,9 @@ class TrainingRecipe:
             Defaults to `val_bleu`.
         divergence: when a run has diverged and goes back to an earlier
             checkpoint; with `multi_worker` it ends instead.
+        stages: stages of training that follow each other, each with weights of
+            the corpora and changes to their text; the last one lasts until the
+            last update. Defaults to one stage, of the data as they are.
         callbacks: your own Keras callbacks, in the order in which they are
             called: class names, or mappings from a name to the arguments of its
             class, such as `{PrintRate: {every: 100}}`. A class is in a file of
@@ -242,6 +246,7 @@ class TrainingRecipe:
     divergence: OnRequest[DivergenceRecipe] = field(
         default_factory=DivergenceRecipe
     )
+    stages: Fixed[list[StageRecipe]] = field(default_factory=list)
     callbacks: Free[list[OwnClass]] = field(default_factory=list)
 
     _check_choice = choice.validator()
@@ -256,6 +261,11 @@ class TrainingRecipe:
                 f"{number}. Leave one of them out."
             )
         return number
+
+    @field_validator("stages")
+    def _check_stages(cls, stages):
+        check_stages(stages)
+        return stages
 
     def __post_init__(self):
         self._check_batch()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
@@ -16,6 +17,7 @@ from keras_deepnmt.data.batches.batch_shapes import (
 )
 from keras_deepnmt.data.batches.continued_plan import ContinuedPlan
 from keras_deepnmt.data.batches.datasets import validation_plan
+from keras_deepnmt.data.batches.staged_plan import StagedPlan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
@@ -36,6 +38,7 @@ from keras_deepnmt.runs.objective_options import (
     planned_lengths,
 )
 from keras_deepnmt.runs.run_code import use_code_of
+from keras_deepnmt.runs.stages import stage_weights, training_pairs
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
 from keras_deepnmt.training.schedules import (
@@ -305,9 +308,15 @@ def plan_batches(
 
     If the options of the batches have changed in the run, as `resolved` says,
     the batches of each stretch of it are those of its options.
+
+    Raises:
+        UserError: if a stage is wrong, or the batches of a run with stages
+            have changed.
     """
-    weights = row_weights(data.manifest)
     present = batch_options(recipe, num_replicas)
+    if recipe.training.stages:
+        return _plan_stages(recipe, data, present)
+    weights = row_weights(data.manifest)
     plan, start = None, 0
     stretches = batches_of(recipe.resolved)
     for until, options in [*stretches, (None, present)]:
@@ -326,6 +335,29 @@ def plan_batches(
             plan = ContinuedPlan(plan, start, lengths, shapes, weights)
         start = until
     return plan
+
+
+def _plan_stages(recipe, data, options):
+    if batches_of(recipe.resolved):
+        raise UserError(
+            f"recipe {recipe.name}: the batches of a run with "
+            "`training.stages` cannot change after its first update. Give the "
+            "values and the number of devices that it has had, or use another "
+            "run folder."
+        )
+    pairs = training_pairs(recipe, data)
+    lengths = pairs.lengths
+    if options["subword_sampling"] is not None:
+        lengths = planned_lengths(recipe, data, options["subword_sampling"])
+    weights = stage_weights(recipe, data, pairs)
+    shapes = choose_batch_shapes(
+        lengths,
+        options["batch_tokens"],
+        options["max_shapes"],
+        options["batch_multiple"],
+        np.mean(weights, axis=0),
+    )
+    return StagedPlan(lengths, shapes, recipe.seed, weights)
 
 
 def plan_validation(

@@ -182,8 +182,8 @@ def check_unvalidated(recipe: Recipe) -> None:
     """Refuses a recipe that needs a validation set; called if there is none.
 
     Raises:
-        UserError: if the final model, early stopping or the schedule needs
-            one.
+        UserError: if the final model, early stopping, the schedule or a stage
+            needs one.
     """
     training = recipe.training
     wrong = None
@@ -193,6 +193,9 @@ def check_unvalidated(recipe: Recipe) -> None:
         wrong = "early_stopping_patience"
     if training.learning_rate.schedule == "plateau":
         wrong = "learning_rate.schedule: plateau"
+    for number, stage in enumerate(training.stages):
+        if stage.patience is not None:
+            wrong = f"stages.{number}.patience: {stage.patience}"
     if wrong is not None:
         raise UserError(
             f"recipe {recipe.name}: `training.{wrong}` needs a validation set; "

@@ -27,6 +27,7 @@ from keras_deepnmt.runs.objective_options import (
     check_objective,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.stages import training_pairs
 from keras_deepnmt.runs.start import open_data, resolve_run, settle_recipe
 from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.strategies import Workers, make_strategy
@@ -261,8 +262,9 @@ def measure_updates(
     frequent = max(by_frequency, key=by_frequency.__getitem__)
     used = [shape for shape, batches in by_frequency.items() if batches]
     chosen = sorted({frequent, *largest_batch_shapes(used)})
+    pairs = training_pairs(recipe, data)
     source = BatchSource(
-        data.store("train"), plan, transforms=batch_transforms(recipe, data)
+        pairs, plan, transforms=batch_transforms(recipe, data, pairs, plan)
     )
     first_steps = plan.first_steps(0, plan.batches_per_epoch)
     measured = []

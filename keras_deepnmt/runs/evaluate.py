@@ -53,6 +53,7 @@ def evaluate(
     more_reference_files: Sequence[str | Path] = (),
     split: str = "test",
     tag: str | None = None,
+    target_language: str | None = None,
     prepared_dir: str | Path | None = None,
     batch_size: int | None = None,
     batch_tokens: int | None = None,
@@ -91,6 +92,9 @@ def evaluate(
             for each set of them. An empty line is not a reference.
         split: split of the run's own data: `test` or `valid`.
         tag: text to put before each line of `source_file`, as in training.
+        target_language: code of the language to translate into. It chooses the
+            tag for `source_file`, or the corpora of the split: only those with
+            this target language are translated.
         prepared_dir: the prepared folder, if it was moved after training.
         batch_size: largest number of sentences translated together. Defaults
             to the run's, as do the next four options.
@@ -151,6 +155,7 @@ def evaluate(
         more_reference_files=more_reference_files,
         split=split,
         tag=tag,
+        target_language=target_language,
         prepared_dir=prepared_dir,
         batch_size=batch_size,
         batch_tokens=batch_tokens,
@@ -200,6 +205,7 @@ class Evaluation:
         more_reference_files: Sequence[str | Path] = (),
         split: str = "test",
         tag: str | None = None,
+        target_language: str | None = None,
         prepared_dir: str | Path | None = None,
         tokenize: str | None = None,
         lowercase: bool | None = None,
@@ -214,8 +220,17 @@ class Evaluation:
                 "`tag` needs `source_file`: the run's own data have the tags "
                 f"of their corpora already. Received: tag={tag}"
             )
+        if tag is not None and target_language is not None:
+            raise UserError(
+                "`tag` and `target_language` both choose the tag of the "
+                f"sources: give one of them. Received: {tag} and "
+                f"{target_language}"
+            )
         self._run, self._tag = RunFolder.find(run_dir), tag
+        self._language = target_language
         self._loaded = open_run(run_dir, checkpoint)
+        if target_language is not None and source_file is not None:
+            self._tag = self._loaded.directions.tag_of(target_language)
         self._summary = self._loaded.summary
         if checkpoint is not None:
             step = self._summary.get("steps", 0)
@@ -224,17 +239,21 @@ class Evaluation:
             self._run,
             *(source_file, target_file, more_reference_files),
             *(split, prepared_dir),
+            None if source_file else target_language,
         )
         self.texts = sources, references, *more
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
         scoring = asdict(self._run.scoring_of(self._summary))
+        if target_language not in (None, _target_language(self._run)):
+            # That of the run is for another language.
+            scoring["tokenize"] = None
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
         if scoring["tokenize"] is None:
             scoring["tokenize"] = default_tokenizer(
-                references, _target_language(self._run)
+                references, target_language or _target_language(self._run)
             )
         scoring["metrics"] = tuple(scoring["metrics"])
         self.scoring, self._models = scoring, comet_models or {}
@@ -313,7 +332,8 @@ class Evaluation:
             "test_set": _test_set(self._name, sources, references, more),
             "scores": {name: asdict(score) for name, score in scores.items()},
             "examples": _examples(sources, hypotheses, references),
-            "decoding": self._decoding | _given(tag=self._tag),
+            "decoding": self._decoding
+            | _given(tag=self._tag, target_language=self._language),
             **({"given": given_sha256(**given)} if given else {}),
             "evaluation": {
                 **self.scoring,
@@ -385,7 +405,13 @@ def read_pairs(
 
 
 def _open_texts(
-    run, source_file, target_file, more_reference_files, split, prepared_dir
+    run,
+    source_file,
+    target_file,
+    more_reference_files,
+    split,
+    prepared_dir,
+    language,
 ):
     """Returns name, sources, references and further ones of a test set."""
     if (source_file is None) != (target_file is None):
@@ -395,10 +421,37 @@ def _open_texts(
             raise UserError(
                 "Further references need a source and a target file."
             )
-        return split, *open_data(run, prepared_dir).texts(split), []
+        data = open_data(run, prepared_dir)
+        sources, references = data.texts(split)
+        if language is not None:
+            rows = _rows_of_language(data.manifest, split, language)
+            sources = [sources[row] for row in rows]
+            references = [references[row] for row in rows]
+        return split, sources, references, []
     sources, references = read_pairs(source_file, target_file)
     more = [read_pairs(source_file, file)[1] for file in more_reference_files]
     return Path(source_file).name, sources, references, more
+
+
+def _rows_of_language(manifest, split, language):
+    """Lists the rows of a split whose target language is the one given."""
+    corpora = [c for c in manifest["corpora"] if c["split"] == split]
+    # Folders of earlier versions have no directions.
+    targets = [c.get("direction", (None, None))[1] for c in corpora]
+    rows = [
+        row
+        for corpus, target in zip(corpora, targets, strict=True)
+        if target == language
+        for row in range(*corpus["rows"])
+    ]
+    if not rows:
+        known = ", ".join(dict.fromkeys(filter(None, targets))) or "not known"
+        raise UserError(
+            "`target_language` must be that of a corpus of the split "
+            f"`{split}`, whose languages are: {known}. Received: {language}. "
+            "Give text by `source_file` and `target_file`."
+        )
+    return rows
 
 
 def _test_set(name, sources, references, more):

@@ -43,6 +43,7 @@ def finish(
         "steps": step,
         "stopped_early": stopped,
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
+        "directions": recipe.data.directions(),
         "code": folder.recipe().resolved.get("code", []),
         "initialize_from": recipe.resolved.get("initialize_from"),
         "final_model": recipe.training.final_model,

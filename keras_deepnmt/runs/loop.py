@@ -44,6 +44,11 @@ from keras_deepnmt.runs.own_callbacks import (
     make_own_callbacks,
 )
 from keras_deepnmt.runs.rollback import Rollbacks
+from keras_deepnmt.runs.stages import (
+    StageEnd,
+    stage_starts,
+    training_pairs,
+)
 from keras_deepnmt.runs.start import ResolvedRun
 from keras_deepnmt.signals import raised_on
 from keras_deepnmt.terminal_text import print_line
@@ -338,15 +343,51 @@ class TrainingLoop:
             print_line(text)
 
     def _fit(self, start, callbacks):
+        """Trains to the end, one stage after another."""
+        pairs = training_pairs(self.recipe, self.data)
+        while True:
+            stage_end = self._begin_stage()
+            is_over = self._fit_stage(start, pairs, [*callbacks, *stage_end])
+            if is_over or not any(end.has_ended for end in stage_end):
+                return
+            start = self.step
+            if start >= self.recipe.training.steps or self._has_stopped():
+                return
+
+    def _begin_stage(self):
+        """Finds the stage by the log; returns the callback that ends it."""
+        stages = self.recipe.training.stages
+        if not stages:
+            return []
+        self.workers.barrier()
+        history = self.run_folder.history()
+        metric = self.recipe.training.early_stopping_metric
+        starts = stage_starts(
+            stages, self.plan.batches_in_epoch, history, metric
+        )
+        self.plan.begin(starts)
+        self._print(f"Stage {self.plan.stage(self.step) + 1} of {len(stages)}.")
+        self.workers.barrier()
+        return [StageEnd(stages, self.plan, metric, history)]
+
+    def _has_stopped(self):
+        """Whether something else than the end of a stage has ended `fit`."""
+        stopped = self._own is not None and self._own.stop_reason
+        return bool(stopped) or self._stop_reason() is not None
+
+    def _fit_stage(self, start, pairs, callbacks):
+        """Trains until `fit` is stopped; returns whether all updates are made.
+
+        A stage that ends after a known update needs no stop: the plan knows it.
+        """
         training = self.recipe.training
-        train = self.data.store("train")
-        transforms = batch_transforms(self.recipe, self.data)
+        transforms = batch_transforms(self.recipe, self.data, pairs, self.plan)
         for stretch in split_into_epochs(
             start, training.steps, training.validate_every
         ):
             self.model.fit(
                 training_dataset(
-                    train,
+                    pairs,
                     self.plan,
                     stretch.start_step,
                     stretch.num_steps,
@@ -368,8 +409,9 @@ class TrainingLoop:
                 verbose=0,
             )
             if self.model.stop_training:
-                return
+                return False
             self._check_updates(stretch.start_step + stretch.num_steps)
+        return True
 
     def _check_updates(self, expected):
         # `fit` ends without an error when TensorFlow raises "out of range".

@@ -11,7 +11,12 @@ from keras_deepnmt.data.batches.batch_transforms import (
     BatchTransform,
     WordDropout,
 )
+from keras_deepnmt.data.batches.modified_pairs import (
+    Modification,
+    ModifiedPairs,
+)
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
+from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation.scores import make_metrics
@@ -125,11 +130,19 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
 
 
 def batch_transforms(
-    recipe: Recipe, data: PreparedData
+    recipe: Recipe,
+    data: PreparedData,
+    pairs: PairStore | ModifiedPairs | None = None,
+    plan: BatchPlan | None = None,
 ) -> list[BatchTransform]:
-    """Makes the transforms that each training batch goes through, in order."""
+    """Makes the transforms that each training batch goes through, in order.
+
+    `pairs` and `plan` are those of training, for the modifiers of its stages.
+    """
     sampling = _subword_sampling(recipe, data, recipe.training.subword_sampling)
     transforms = [] if sampling is None else [sampling]
+    if isinstance(pairs, ModifiedPairs):
+        transforms.append(Modification(pairs, plan, recipe.seed))
     if recipe.training.word_dropout > 0:
         transforms.append(
             WordDropout(recipe.training.word_dropout, recipe.seed)

@@ -108,12 +108,18 @@ class ResolvedRun:
         steps = self.recipe.training.steps
         target_tokens = int(self.data.store("train").lengths[:, 1].sum())
         tokens = target_tokens / plan.batches_per_epoch
+        updates = (
+            f"{steps:,} updates of {tokens:,.0f} target tokens on average, "
+            f"{steps / plan.batches_per_epoch:.1f} epochs."
+        )
+        if self.recipe.training.stages:
+            # Their epochs differ.
+            updates = f"{steps:,} updates."
         return "\n".join(
             [
                 describe_manifest(self.data.manifest),
                 plan.describe(),
-                f"{steps:,} updates of {tokens:,.0f} target tokens on average, "
-                f"{steps / plan.batches_per_epoch:.1f} epochs.",
+                updates,
                 *describe_sampling(self.recipe, self.data, plan),
             ]
         )

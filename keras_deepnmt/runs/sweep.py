@@ -353,7 +353,7 @@ class _Sweep:
         summary = folder.read_summary()
         scores = {"valid": _values(summary.get("valid", {}))}
         data = self._recipes[run.name].data
-        if data.test is not None or data.test_pairs:
+        if data.corpora("test") or data.test_pairs:
             weights = summary["weights_sha256"]
             scores["test"] = self._known(run, weights)
             if scores["test"] is None:

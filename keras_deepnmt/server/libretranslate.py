@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
+from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_fields, read_body
@@ -125,9 +126,10 @@ def libretranslate_routes(
         )
         access.check(request, fields.get("api_key"))
         asked = TranslateRequest(**fields)
-        model = models.choose(asked.source, asked.target)
-        if model is None:
+        chosen = models.choose(asked.source, asked.target)
+        if chosen is None:
             raise _not_supported(models, asked)
+        model, tag = chosen
         version = model.current
         number = 1 + asked.alternatives
         most = version.engine.most_hypotheses
@@ -139,6 +141,8 @@ def libretranslate_routes(
                 f"{asked.alternatives}",
             )
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
+        # In the text, so that one batch may have sentences of several tags.
+        texts = [tagged_sentence(text, tag) for text in texts]
         lengths = await count_tokens(version, texts, limits)
         request.scope["observed"] |= {
             "model": model.name,

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
+from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
@@ -26,9 +27,13 @@ _FOUND = ERRORS | {404: ERRORS[400] | {"description": "No such model."}}
 
 
 class PageModel(BaseModel):
-    """A model that the page offers."""
+    """A model that the page offers, in one of its directions."""
 
+    id: str = Field(description="Its name, with the target if it has several.")
     name: str
+    into: str | None = Field(
+        description="The target, where a request must choose it."
+    )
     source: str
     target: str
     is_ready: bool
@@ -50,6 +55,9 @@ class PageSentence(BaseModel, extra="forbid"):
     """The body of a request to `/page/translate`."""
 
     model: str
+    into: str | None = Field(
+        None, description="Code of the language to translate into."
+    )
     text: str = Field(description="A sentence.")
     prefix: str = Field("", description="What its translation begins with.")
     number: int = Field(4, ge=1, description="Number of translations.")
@@ -74,6 +82,7 @@ class PagePair(BaseModel, extra="forbid"):
     """The body of a request to `/page/inspect`."""
 
     model: str
+    into: str | None = Field(None, description="As in `/page/translate`.")
     source: str = Field(description="A sentence.")
     target: str = Field(description="A translation of it.")
 
@@ -134,14 +143,15 @@ def page_routes(
         return {
             "models": [
                 {
-                    "name": model.name,
-                    "source": model.languages[0],
-                    "target": model.languages[1],
+                    **_choice(model, direction),
+                    "source": direction.source,
+                    "target": direction.target,
                     "is_ready": model.is_ready,
                     "most_translations": model.current.engine.most_hypotheses,
                     "tasks": sorted(model.current.engine.tasks),
                 }
                 for model in models.by_name.values()
+                for direction in model.directions
             ],
             "needs_key": access.needs_key,
             "max_bytes": limits.max_bytes,
@@ -159,14 +169,13 @@ def page_routes(
         if not asked.text.strip():
             return JSONResponse({"translations": []})
         number = min(asked.number, version.engine.most_hypotheses)
+        text = tagged_sentence(asked.text, _direction(model, asked.into).tag)
         if asked.prefix:
             call = Call("translate_given", number)
-            row: tuple = (asked.text, asked.prefix, (), 0)
+            row: tuple = (text, asked.prefix, (), 0)
         else:
-            call, row = Call("translate_nbest", number), (asked.text,)
-        [found] = await results(
-            request, model, version, [asked.text], row, call
-        )
+            call, row = Call("translate_nbest", number), (text,)
+        [found] = await results(request, model, version, [text], row, call)
         if found["source_truncated"]:
             raise too_long(1, None, limits)
         names = ("text", "score", "log_prob", "truncated")
@@ -192,6 +201,8 @@ def page_routes(
         pair = (asked.source, asked.target)
         if not all(text.strip() for text in pair):
             raise RequestError(400, "`source` and `target` must have a word.")
+        tag = _direction(model, asked.into).tag
+        pair = (tagged_sentence(asked.source, tag), asked.target)
         [found] = await results(
             request, model, version, list(pair), pair, Task("inspect")
         )
@@ -212,14 +223,19 @@ def page_routes(
             }
         },
     )
-    async def document(request: Request, model: str, name: str) -> Response:
+    async def document(
+        request: Request, model: str, name: str, into: str | None = None
+    ) -> Response:
         """Translates a document: plain text, XLIFF or TMX."""
         content = await read_body(request, limits)
         access.check(request)
         served, version = find_version(models, model)
         _check_task(served, version, "lines")
 
+        direction = _direction(served, into)
+
         async def translate_lines(lines):
+            lines = [tagged_sentence(line, direction.tag) for line in lines]
             lengths = await asyncio.to_thread(version.engine.lengths, lines)
             metrics.tokens.labels(served.name).inc(sum(lengths))
             return await results_of(
@@ -228,7 +244,7 @@ def page_routes(
 
         request.scope["observed"] |= {"model": served.name}
         made = await translated_document(
-            content, name, served.languages, translate_lines, limits
+            content, name, direction[:2], translate_lines, limits
         )
         request.scope["observed"] |= {"sentences": made.num_texts}
         return Response(
@@ -252,6 +268,30 @@ def _body(form):
             },
         }
     }
+
+
+def _choice(model, direction):
+    """How a request chooses a model, and one of its directions."""
+    if len(model.directions) == 1:
+        return {"id": model.name, "name": model.name, "into": None}
+    source, target, _ = direction
+    return {
+        "id": f"{model.name} {source}-{target}",
+        "name": model.name,
+        "into": target,
+    }
+
+
+def _direction(model, into):
+    direction = model.direction_into(into)
+    if direction is None:
+        known = ", ".join(dict.fromkeys(d.target for d in model.directions))
+        raise RequestError(
+            400,
+            f"`into` must be a language that {model.name} translates into: "
+            f"{known}. Received: {into[:20]}",
+        )
+    return direction
 
 
 def _check_task(model, version, name):

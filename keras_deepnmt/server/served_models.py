@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.batch_queue import BatchQueue
 from keras_deepnmt.server.engine import Engine, Task
@@ -82,9 +83,11 @@ class ServedModel:
         languages: codes of its source and target language.
         make_version: function that makes the `Version` of a number.
         number: the number of its first version.
+        directions: its languages and their tags, if it has several directions.
+            Defaults to one of `languages`, without a tag.
 
     Attributes:
-        name, languages: as above.
+        name, directions: as above.
         current: the version that answers requests.
     """
 
@@ -94,9 +97,10 @@ class ServedModel:
         languages: tuple[str, str],
         make_version: Callable[[int], Version],
         number: int = 1,
+        directions: Sequence[Direction] = (),
     ):
         self.name = name
-        self.languages = languages
+        self.directions = tuple(directions) or (Direction(*languages, None),)
         self._make_version = make_version
         self.current = make_version(number)
         self._loading: int | None = None
@@ -105,6 +109,13 @@ class ServedModel:
     def is_ready(self) -> bool:
         """Whether it is warm."""
         return self.current.is_ready
+
+    def direction_into(self, target: str | None) -> Direction | None:
+        """Returns the direction into a language; by default the first one."""
+        for direction in self.directions:
+            if target in (None, direction.target):
+                return direction
+        return None
 
     def states(self) -> dict[int, str]:
         """The states of its versions, in the words of TensorFlow Serving."""
@@ -148,9 +159,10 @@ class ServedModels:
 
     def __init__(self, models: Sequence[ServedModel]):
         self.by_name = {model.name: model for model in models}
-        self._by_languages: dict[tuple[str, str], ServedModel] = {}
+        self._by_languages: dict[tuple, tuple[ServedModel, str | None]] = {}
         for model in models:
-            self._by_languages.setdefault(model.languages, model)
+            for source, target, tag in model.directions:
+                self._by_languages.setdefault((source, target), (model, tag))
 
     @property
     def is_ready(self) -> bool:
@@ -164,15 +176,19 @@ class ServedModels:
             found.setdefault(source, []).append(target)
         return found
 
-    def choose(self, source: str, target: str) -> ServedModel | None:
-        """Returns the model for two languages, if there is one.
+    def choose(
+        self, source: str, target: str
+    ) -> tuple[ServedModel, str | None] | None:
+        """Returns the model for two languages and its tag, if there is one.
 
         The source `auto` stands for the only language that is translated to the
         target.
         """
         if source == "auto":
             found = [
-                m for pair, m in self._by_languages.items() if pair[1] == target
+                chosen
+                for pair, chosen in self._by_languages.items()
+                if pair[1] == target
             ]
             return found[0] if len(found) == 1 else None
         return self._by_languages.get((source, target))

@@ -206,6 +206,19 @@ def _run_golden(graph, sources):
     return records
 
 
+def _directions(tag, known):
+    """The languages of an export, and the tags that sources still need."""
+    return [
+        {
+            "source": one.source,
+            "target": one.target,
+            "tag": one.tag if tag is None else None,
+        }
+        for one in known
+        if tag in (None, one.tag)
+    ]
+
+
 def _write_description(graph, translator, folder):
     import tensorflow as tf
     import tensorflow_text
@@ -216,6 +229,7 @@ def _write_description(graph, translator, folder):
         "dtype": graph.dtype,
         "max_source_length": graph.max_source_length,
         "tag": graph.tag,
+        "directions": _directions(graph.tag, translator.directions.known),
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,
         "target_tokenizer_sha256": translator.target_tokenizer.sha256,

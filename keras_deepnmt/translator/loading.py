@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files
@@ -65,6 +66,7 @@ class _Summary(BaseModel, extra="allow"):
     seed: int | None = None
     parameters: int = 0
     tags: list[str | None] = []
+    directions: list[dict[str, str | None]] = []
     code: list[dict[str, str]] = []
     decoding: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
@@ -112,6 +114,11 @@ class Run:
     def tags(self) -> list[str | None]:
         """The tags of the training corpora, `None` for those without."""
         return self.summary.get("tags", [])
+
+    @property
+    def directions(self) -> Directions:
+        """The languages and tags of the training corpora."""
+        return Directions(self.summary.get("directions", ()))
 
     @property
     def is_preset_folder(self) -> bool:

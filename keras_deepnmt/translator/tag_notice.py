@@ -57,6 +57,7 @@ class TagNotice:
             return (
                 "it begins with none of the tags of the training text, "
                 f"{', '.join(self.tags)}, as all that was learned from does. "
-                "Choose one (`tag`, --tag)."
+                "Choose one (`tag`, --tag), or a language that has one "
+                "(`target_language`, --target-language)."
             )
         return None

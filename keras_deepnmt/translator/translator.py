@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.tags import check_has_tag, check_tag, tagged_texts
 from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
@@ -92,6 +93,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         tag: as above; `replaced` gives a translator with another one.
         training_tags: the tags of the training corpora, if a run or a preset
             folder was loaded.
+        directions: the `data.directions.Directions` of the training corpora,
+            likewise.
         compilation_padding: most padding that a call adds to its sources, in
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
@@ -146,6 +149,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if tag is not None:
             _check_tag(tag, source_tokenizer, self.max_source_length)
         self._tag_notice = TagNotice()
+        self.directions = Directions()
         self.compiled = compiled
         self.shortlists = shortlists
         self.on_truncated = on_truncated
@@ -160,7 +164,12 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         )
 
     @classmethod
-    def load(cls, run_dir: str | Path | Run, **options) -> "Translator":
+    def load(
+        cls,
+        run_dir: str | Path | Run,
+        target_language: str | None = None,
+        **options,
+    ) -> "Translator":
         """Loads the folder of a finished run, or a preset folder.
 
         `deepnmt train` and `deepnmt export --format preset` write them, and
@@ -170,6 +179,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             run_dir: the run folder, the preset folder, the name of a trained
                 model (`trained.list_trained_models`), or what `read_run`
                 returned.
+            target_language: code of the language to translate into, which
+                chooses the `tag`, as in `translate`. Defaults to none.
             **options: arguments of the constructor. One that is `None` or left
                 out is the run's; `options` replaces all its search options.
 
@@ -178,7 +189,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Raises:
             UserError: if the folder lacks a file, or its files do not belong
-                together.
+                together, or the model has not learned the target language.
 
         Example:
         >>> Translator.load("runs/demo", num_beams=5).num_beams
@@ -195,7 +206,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             **with_run_options(options, run.decoding),
         )
         translator._tag_notice = TagNotice(run.tags)
-        return translator
+        translator.directions = run.directions
+        if target_language is None:
+            return translator
+        return translator.replaced(tag=translator._tag_of(target_language))
 
     @classmethod
     def from_preset(cls, preset: str | Path, **options) -> "Translator":
@@ -251,6 +265,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         translator = Translator(**{**arguments, **changes})
         translator.compilation_padding = self.compilation_padding
         translator._tag_notice = self._tag_notice
+        translator.directions = self.directions
         return translator
 
     @property
@@ -326,6 +341,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
+        target_language: str | None = None,
     ) -> str: ...
 
     @overload
@@ -336,15 +352,19 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
+        target_language: str | None = None,
     ) -> list[str]: ...
 
-    def translate(self, texts, on_progress=None, **given):
+    def translate(self, texts, on_progress=None, target_language=None, **given):
         """Translates sentences.
 
         Args:
             texts: Sentences, or one sentence as a string; an empty one has an
                 empty translation, whatever is required.
             on_progress: called with the number of sentences just translated.
+            target_language: code of the language to translate into, of a model
+                that has learned several: its tag takes the place of the
+                translator's own. Defaults to that of the `tag`.
             **given: requirements on each translation, a list with one value for
                 each sentence, or the value for a string: `prefixes`, texts that
                 translations must begin with, empty for any; `constraints`,
@@ -360,16 +380,26 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         Raises:
             TypeError: if a sentence is not a string.
             UserError: if the model computes NaN, the number of prefixes,
-                constraints or lengths is not that of the sentences, or the
-                options allow no constraints.
+                constraints or lengths is not that of the sentences, the
+                options allow no constraints, or the model has not learned the
+                target language.
+
+        Example:
+        >>> both.translate("ein Hund", target_language="en")  # doctest: +SKIP
+        'a dog'
         """
-        nbest = self.translate_nbest(texts, 1, on_progress, **given)
+        nbest = self.translate_nbest(
+            texts, 1, on_progress, target_language=target_language, **given
+        )
         if isinstance(texts, str):
             return nbest[0].text
         return [hypotheses[0].text for hypotheses in nbest]
 
     def translate_stream(
-        self, lines: Iterable[str], chunk_size: int = 512
+        self,
+        lines: Iterable[str],
+        chunk_size: int = 512,
+        target_language: str | None = None,
     ) -> Iterator[str]:
         """Translates lines as they are read, a chunk at a time.
 
@@ -377,6 +407,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             lines: Sentences; line ends are removed.
             chunk_size: Number of lines read, sorted by length and translated
                 at a time.
+            target_language: as in `translate`.
 
         Yields:
             One translation per line, in the same order.
@@ -391,7 +422,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         while chunk := [
             line.rstrip("\r\n") for line in islice(lines, chunk_size)
         ]:
-            yield from self.translate(chunk)
+            yield from self.translate(chunk, target_language=target_language)
 
     @overload
     def translate_nbest(
@@ -404,6 +435,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         max_lengths: int | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
+        target_language: str | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -417,6 +449,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         max_lengths: Iterable[int] | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
+        target_language: str | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
@@ -426,6 +459,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_progress=None,
         distinct=None,
         finished=None,
+        target_language=None,
         **given,
     ):
         """Returns several translations of each sentence, best first.
@@ -451,6 +485,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 which was broken off has left, and the `search_state` from
                 before it, searches the other batches and has the same results.
                 Defaults to none.
+            target_language: as in `translate`.
             **given: as in `translate`.
 
         Returns:
@@ -481,7 +516,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             distinct = not options.sampling
         asked = Asked(num_hypotheses, distinct)
         nbest = self._nbest(
-            sentences, asked, options, on_progress, rows, finished
+            sentences,
+            asked,
+            options,
+            on_progress,
+            rows,
+            finished,
+            self._tag_for(target_language),
         )
         return nbest[0] if is_one else nbest
 
@@ -491,6 +532,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         sources: str,
         targets: Target,
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
     ) -> TargetScore: ...
 
     @overload
@@ -499,9 +541,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         sources: Iterable[str],
         targets: Iterable[Target],
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
     ) -> list[TargetScore]: ...
 
-    def score(self, sources, targets, on_progress=None):
+    def score(self, sources, targets, on_progress=None, target_language=None):
         """Returns the log-probability of each token of given translations.
 
         A translation that is a text is divided into tokens by the target
@@ -514,6 +557,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             targets: Their translations, or one translation: strings, or the ids
                 of their tokens, which end with 3, such as `Hypothesis.ids`.
             on_progress: called with the number of pairs just scored.
+            target_language: as in `translate`.
 
         Returns:
             One `TargetScore` per pair, in the same order; of two strings, the
@@ -533,7 +577,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         True
         """
         sources, targets, is_one = as_pairs(sources, targets)
-        rows, truncated = self._source_rows(sources)
+        rows, truncated = self._source_rows(
+            sources, self._tag_for(target_language)
+        )
         labels = label_rows(
             self.target_tokenizer, targets, self.model.max_length
         )
@@ -542,8 +588,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             scores[number] = replace(scores[number], source_truncated=True)
         return scores[0] if is_one else scores
 
-    def _nbest(self, texts, asked, options, on_progress, given, finished):
-        rows, truncated = self._source_rows(texts)
+    def _nbest(self, texts, asked, options, on_progress, given, finished, tag):
+        rows, truncated = self._source_rows(texts, tag)
         empty = Hypothesis("", 0.0, 0.0, (END_ID,))
         nbest = [
             [replace(empty, constraints_met=not given.has_text(number))]
@@ -570,10 +616,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             ]
         return nbest
 
-    def _source_rows(self, texts):
-        self._tag_notice.look_at(texts, self.tag)
+    def _tag_for(self, target_language):
+        """Returns the tag for a call."""
+        if target_language is None:
+            return self.tag
+        return self._tag_of(target_language)
+
+    def _tag_of(self, target_language):
+        tag = self.directions.tag_of(target_language)
+        if tag is not None:
+            _check_tag(tag, self.source_tokenizer, self.max_source_length)
+        return tag
+
+    def _source_rows(self, texts, tag):
+        self._tag_notice.look_at(texts, tag)
         rows, truncated = source_rows(
-            self.source_tokenizer, texts, self.max_source_length, self.tag
+            self.source_tokenizer, texts, self.max_source_length, tag
         )
         self.num_truncated += len(truncated)
         if truncated and self.on_truncated is not None:

@@ -192,10 +192,11 @@ def test_overrides_replace_the_files_values(written):
         ),
         (
             "{source: valid.en, target: valid.de}",
-            "[{source: valid.en, target: valid.de}]",
+            "valid.en",
             13,
-            "`data.valid` must be a mapping of keys to values or null. "
-            "Received: [{'source': 'valid.en',",
+            "`data.valid` must be a mapping of keys to values or a list, in "
+            "brackets or with `- ` before each entry, where each entry is a "
+            "mapping of keys to values or null. Received: 'valid.en'",
         ),
         ("seed: 5", "seeds: 5", 1, "`seeds` is unknown; did you"),
         ("seed: 5", "seed: 5\nseed: 6", 2, "`seed` is given twice, first in"),

@@ -81,7 +81,9 @@ def test_the_page_knows_the_models(make_server):
     answer = server.client.get("/page/models").json()
     assert answer["needs_key"] is True
     assert answer["models"][0] == {
+        "id": "one",
         "name": "one",
+        "into": None,
         "source": "de",
         "target": "en",
         "is_ready": True,

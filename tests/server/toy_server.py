@@ -3,6 +3,7 @@
 import threading
 from functools import partial
 from math import inf
+from types import MappingProxyType
 
 from fastapi.testclient import TestClient
 
@@ -168,6 +169,7 @@ class ToyServer:
         engine=None,
         models=MODELS,
         has_page=True,
+        directions=MappingProxyType({}),
     ):
         limits = limits or RequestLimits()
         self.engine = engine or Capitals()
@@ -184,6 +186,7 @@ class ToyServer:
                         0.001,
                         partial(self.metrics.note_batch, name),
                     ),
+                    directions=directions.get(name, ()),
                 )
                 for name, pair in models
             ]

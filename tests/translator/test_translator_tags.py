@@ -20,6 +20,7 @@ from keras_deepnmt.analysis import (
     word_alignments,
 )
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
+from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.reranking import Reranker
@@ -204,6 +205,27 @@ def test_unknown_tokens_are_replaced_by_words_of_the_line(attentive):
     for table, expected in ((None, "a Ł"), ({"Ł": "dog"}, "a dog")):
         (found,) = replace_unknown(attentive, [line], [hypothesis], table)
         assert found.text == expected
+
+
+def test_a_target_language_is_its_tag(translator):
+    """In place of the translator's own; of a model of one language, no tag."""
+    both = translator.replaced(tag="<2fr>")
+    both.directions = Directions(
+        {"source": "en", "target": tag[2:-1], "tag": tag} for tag in TAGS
+    )
+    targets = ["dog"] * len(TEXTS)
+    expected = translator.score(with_tag(TEXTS), targets)
+    assert both.score(TEXTS, targets, target_language="de") == expected
+    french = both.translate(TEXTS)
+    assert both.translate(TEXTS, target_language="fr") == french
+    streamed = both.translate_stream(iter(TEXTS), target_language="fr")
+    assert list(streamed) == french
+    with pytest.raises(UserError, match="to write: de, fr. Received: xx"):
+        both.translate("dog", target_language="xx")
+    one = translator.replaced()
+    one.directions = Directions([{"source": "en", "target": "de", "tag": None}])
+    scores = one.score(TEXTS, targets)
+    assert one.score(TEXTS, targets, target_language="de") == scores
 
 
 @pytest.mark.thorough

@@ -114,6 +114,17 @@ def add_tag(parser: VerbParser) -> None:
     )
 
 
+def add_target_language(parser: VerbParser) -> None:
+    """Adds `--target-language`."""
+    parser.add_argument(
+        "--target-language",
+        type=str,
+        metavar="CODE",
+        help="Code of the language to translate into, such as de, of a model "
+        "that has learned several, in place of --tag. Default: that of --tag.",
+    )
+
+
 def check_tag_source(tag: str | None, source: str | None) -> None:
     """Refuses a tag without a text that it can stand before."""
     if tag is not None and not source:
@@ -182,7 +193,7 @@ def given_decoding_options(options: Namespace) -> dict[str, Any]:
         UserError: if a value is too small.
     """
     given = given_search_options(options)
-    for name in ("batch_size", "batch_tokens", "tag"):
+    for name in ("batch_size", "batch_tokens", "tag", "target_language"):
         if options.get(name) is not None:
             given[name] = options[name]
     return given
@@ -196,16 +207,21 @@ def _checkpoint(text: str) -> str:
     return text
 
 
-def load_translator(options: Namespace) -> "Translator":
+def load_translator(
+    options: Namespace, has_languages: bool = False
+) -> "Translator":
     """Loads the runs named on the command line, with the options given.
 
-    Several models are joined to one translator.
+    Several models are joined to one translator. `has_languages` says that
+    `--target-language` is also that of a document, and need not be known to a
+    model of one language.
 
     Raises:
         UserError: if an option is wrong, or the run folder is incomplete or
             its files do not belong together.
     """
     given = given_decoding_options(options)
+    language = given.pop("target_language", None) if has_languages else None
     start_backend()
     folders = options.get("runs") or [options.run]
     if options.get("shortlist") is not None:
@@ -213,6 +229,11 @@ def load_translator(options: Namespace) -> "Translator":
     if options.get("ensemble_weights") and len(folders) == 1:
         raise UserError("--ensemble-weights needs several runs.")
     checkpoint = options.get("checkpoint")
+    if language is not None and "tag" not in given:
+        from keras_deepnmt.translator import read_run
+
+        if len(read_run(folders[0]).directions.targets) > 1:
+            given["target_language"] = language
     translators = [load_run(folder, checkpoint, given) for folder in folders]
     if len(translators) == 1:
         return translators[0]
@@ -244,6 +265,13 @@ def load_run(
     """Loads one run, or a checkpoint of it, with the options given."""
     from keras_deepnmt.translator import Translator
 
+    if "tag" in given and "target_language" in given:
+        raise UserError(
+            "--tag and --target-language both choose the tag of the sources: "
+            f"give one of them. Received: {given['tag']} and "
+            f"{given['target_language']}"
+        )
+
     run = folder
     if checkpoint is not None:
         from keras_deepnmt.runs.checkpoints import open_run
@@ -253,7 +281,8 @@ def load_run(
         return Translator.load(run, **given)
     except UserError as error:
         message = str(error)
-        if not message.startswith("`tag`"):
+        if not message.startswith(("`tag`", "`target_language`")):
             raise
-        message = message.replace("`tag`", "`--tag`")
+        for name in ("tag", "target_language"):
+            message = message.replace(f"`{name}`", f"`{option_name(name)}`")
         raise UserError(message.replace("tag=", "--tag ", 1)) from error

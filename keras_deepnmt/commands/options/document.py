@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 Format = Literal["text", "xliff", "tmx", "tsv", "jsonl"]
 _BATCHES_PER_WINDOW = 64
 _OF_TABLES = ("source_column", "target_column")
-_OF_MARKUP = ("target_language", "replace_targets")
+_OF_MARKUP = ("replace_targets",)
 # What belongs to a line of plain text.
 _REFUSED = (
     *("alignments", "prefixes", "constraints", "max_lengths"),
@@ -66,8 +66,10 @@ def add_document(parser: VerbParser) -> None:
         "--target-language",
         type=str,
         metavar="CODE",
-        help="Code of the language of the translations, such as en, in XLIFF "
-        "and TMX. Default: that of the run's recipe, or of the file.",
+        help="Code of the language to translate into, such as en, of a model "
+        "that has learned several, in place of --tag; in XLIFF and TMX, also "
+        "that of the translations. Default: that of the run's recipe, or of "
+        "the file.",
     )
     parser.add_argument(
         "--replace-targets",
@@ -210,15 +212,29 @@ def _refuse_options(options, format, has_markup):
 def _languages(options):
     """The languages that are asked for, or else those of the recipe."""
     import_backend()  # which reading a run imports anyway, with its messages
+    given = options.source_language, options.target_language
+    known = languages_of_run(options.runs[0], options.target_language)
+    return tuple(one or other for one, other in zip(given, known, strict=True))
+
+
+def languages_of_run(
+    run: str, target: str | None = None
+) -> tuple[str | None, str | None]:
+    """Returns the languages of a run, if its recipe names them.
+
+    Of a run with several directions they are those of the one into a language.
+    """
+    from keras_deepnmt.data.directions import Directions
     from keras_deepnmt.runs.run_folder import RunFolder
 
-    given = options.source_language, options.target_language
-    folder = RunFolder.find(options.runs[0])
+    folder = RunFolder.find(run)
     data = folder.recipe().data if folder.recipe_file.is_file() else None
     if data is None:
-        return given
-    known = data.source_language, data.target_language
-    return tuple(one or other for one, other in zip(given, known, strict=True))
+        return None, None
+    directions = Directions(data.directions())
+    if target in directions.targets:
+        return directions.source_of(target), target
+    return data.languages
 
 
 def _option(name):

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options.document import DocumentInput
+from keras_deepnmt.commands.options.document import (
+    DocumentInput,
+    languages_of_run,
+)
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
 
@@ -192,13 +195,9 @@ def _option(name):
 def _language(options):
     if options.source_language:
         return options.source_language
-    from keras_deepnmt.runs.run_folder import RunFolder
-
-    folder = RunFolder.find(options.runs[0])
-    if folder.recipe_file.is_file():
-        data = folder.recipe().data
-        if data is not None and data.source_language:
-            return data.source_language
+    source, _ = languages_of_run(options.runs[0], options.target_language)
+    if source:
+        return source
     raise UserError(
         "--split-sentences needs the language of the input, which the recipe "
         f"of {options.runs[0]} does not name. Give --source-language CODE, "

@@ -37,6 +37,7 @@ class PairLines:
     def __init__(self, corpus: CorpusFiles):
         self.skipped: Counter = Counter()
         self._asked = corpus.asked
+        self._order = -1 if corpus.is_reversed else 1
         if corpus.asked is None:
             self._files = [LineReader(corpus.source), LineReader(corpus.target)]
         else:
@@ -62,7 +63,7 @@ class PairLines:
             return
         reader = open_bilingual(self._files[0], self._asked)
         for line, *texts in reader.pairs():
-            sides = [text.encode() for text in texts]
+            sides = [text.encode() for text in texts[:: self._order]]
             for side, digest in zip(sides, self._hashes, strict=True):
                 digest.update(side + b"\n")
             yield line, *sides

@@ -84,9 +84,9 @@ def find_corpus_files(
     `split` chooses the split of a named corpus; a corpus that is a test set
     (`newstest2014_en_de`) gives it for any split. Named corpora are taken from
     `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
-    (default: Keras' folder). `languages` are those of the two sides, which one
-    file with both of them may need. A file that is missing, cannot be
-    downloaded or has another SHA-256 raises a `UserError`.
+    (default: Keras' folder). `languages` are those of the two sides of a corpus
+    that names none, which one file with both of them may need. A file that is
+    missing, cannot be downloaded or has another SHA-256 raises a `UserError`.
 
     Example:
     >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
@@ -97,12 +97,11 @@ def find_corpus_files(
         # Reports a missing file before the work starts.
         readers = [LineReader(side) for side in (corpus.source, corpus.target)]
         refuse_other_formats(readers)
-        return CorpusFiles(
-            name=corpus.name or Path(corpus.source).name.split(".")[0],
-            source=Path(corpus.source),
-            target=Path(corpus.target),
-            weight=corpus.weight,
-            tag=corpus.tag,
+        return _corpus_files(
+            corpus,
+            languages,
+            corpus.source,
+            (corpus.source, corpus.target),
             copies=tuple(reader.copy for reader in readers),
         )
     if corpus.file is not None:
@@ -114,23 +113,36 @@ def find_corpus_files(
         else fetch_file(file, cache_dir, progress)
         for file in _sides(named, split)
     ]
-    return CorpusFiles(named.name, *paths, corpus.weight, corpus.tag)
+    return _corpus_files(corpus, languages, named.name, paths)
 
 
 def _one_file(corpus, languages):
     reader = LineReader(corpus.file)
     columns = corpus.source_column, corpus.target_column
-    asked = Asked(*languages, *columns)
+    asked = Asked(*corpus.sides(languages), *columns)
     # Says now what it cannot be.
     open_bilingual(reader, asked)
-    return CorpusFiles(
-        name=corpus.name or Path(corpus.file).name.split(".")[0],
-        source=Path(corpus.file),
-        target=Path(corpus.file),
-        weight=corpus.weight,
-        tag=corpus.tag,
+    return _corpus_files(
+        corpus,
+        languages,
+        corpus.file,
+        (corpus.file, corpus.file),
         copies=(reader.copy,),
         asked=asked,
+        is_reversed=corpus.reversed,
+    )
+
+
+def _corpus_files(corpus, languages, file, paths, **others):
+    source, target = map(Path, paths[::-1] if corpus.reversed else paths)
+    return CorpusFiles(
+        name=corpus.name or Path(file).name.split(".")[0],
+        source=source,
+        target=target,
+        weight=corpus.weight,
+        tag=corpus.tag,
+        direction=corpus.direction(languages),
+        **others,
     )
 
 

@@ -106,7 +106,15 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
                 return (
                     f"from another {split} corpus than {corpus.source} now is"
                 )
-    return None if new == old else "from other corpora"
+    if new != old:
+        return "from other corpora"
+    files = [corpus for split in corpora.values() for corpus in split]
+    for entry, corpus in zip(manifest["corpora"], files, strict=True):
+        now = list(corpus.direction)
+        # Folders of earlier versions have no directions.
+        if (before := entry.get("direction", now)) != now:
+            return f"with the languages {before} for {corpus.source}, not {now}"
+    return None
 
 
 def _given(manifest, side) -> str:

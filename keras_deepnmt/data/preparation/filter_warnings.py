@@ -1,5 +1,6 @@
 """Warns of a filter that leaves out much of a corpus, with examples."""
 
+import functools
 from collections import Counter
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ class LeftOut:
         name: names the corpus in warnings.
         options: those of the filters, or `None` for valid and test sets, of
             which only pairs that cannot be read are left out.
+        direction: codes of the languages of the corpus, if they are known.
 
     Example:
     >>> from keras_deepnmt.data import CorpusOptions
@@ -44,7 +46,13 @@ class LeftOut:
     'train.en: `ratio` leaves out 1 of 2 pairs, such as line 7: one two three...
     """
 
-    def __init__(self, name: str, options: PrepareOptions | None):
+    def __init__(
+        self,
+        name: str,
+        options: PrepareOptions | None,
+        direction: tuple[str | None, str | None] = (None, None),
+    ):
+        self._languages = direction
         self.counts: Counter[str] = Counter()
         self._name = name
         self._options = options
@@ -70,9 +78,13 @@ class LeftOut:
         if pieces is not None:
             lengths = f" ({pieces[0]} and {pieces[1]} pieces)"
         elif reason in ("length", "ratio"):
-            words = self._options.pair_filter().lengths(source, target)
+            words = self._pair_filter.lengths(source, target)
             lengths = f" ({words[0]} and {words[1]} words)"
         examples.append(Example(f"line {line}", source, target, lengths))
+
+    @functools.cached_property
+    def _pair_filter(self):
+        return self._options.pair_filter(self._languages)
 
     def warnings(self, num_read: int) -> list[str]:
         """Returns a warning for each filter that took over a third.
@@ -103,7 +115,7 @@ class LeftOut:
         options = self._options
         if reason in options.own_reasons():
             return "It is a filter of your own (`filters`)."
-        languages = options.source_language, options.target_language
+        languages = self._languages
         remedy = {
             "identical": "Keep them by `drop_identical: false` "
             "(--drop-identical false).",
@@ -129,8 +141,9 @@ class LeftOut:
     def _language_hint(self, reason):
         """Returns a hint if a side lacks the spaces that its language has."""
         examples = self._examples[reason]
-        for side in ("source", "target"):
-            language = getattr(self._options, f"{side}_language")
+        for side, language in zip(
+            ("source", "target"), self._languages, strict=True
+        ):
             texts = [getattr(example, side) for example in examples]
             if is_written_with_spaces(language) and all(
                 map(lacks_spaces, texts)

@@ -1,5 +1,6 @@
 """Writes all files of a prepared folder."""
 
+import itertools
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,8 +33,9 @@ from keras_deepnmt.data.preparation.case_examples import (
 )
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
-from keras_deepnmt.data.preparation.language_filter import LanguageFilter
-from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.language_filter import LanguageFilters
+from keras_deepnmt.data.preparation.leakage import hash_unordered
+from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
 from keras_deepnmt.data.preparation.own_filters import filter_code
 from keras_deepnmt.data.preparation.pair_encoding import PairEncoder
 from keras_deepnmt.data.preparation.pair_masking import PairMasker
@@ -51,16 +53,14 @@ from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.file_tables import file_table
 from keras_deepnmt.files import file_sha256
 
-HELD_OUT = ("valid", "test")
-
 
 class FolderWriter:
     """Runs the steps that write a prepared folder.
 
     `corpora` gives the corpora of each split, and `maker` the tokenizers;
     `folder` must exist and be empty; `bars` shows the progress, `rejected`
-    receives the pairs that are left out, and `languages` decides about their
-    languages, if it is given; so do `own_filters` for reasons of the user.
+    receives the pairs that are left out, and `languages` decide about their
+    languages, if they are given; so do `own_filters` for reasons of the user.
     `map_blocks` calls the steps that see one block at a time. `warnings`
     receives what the user should be told at the end, also after an error.
     """
@@ -74,7 +74,7 @@ class FolderWriter:
         bars: Progress,
         rejected: RejectedPairs,
         warnings: list[str],
-        languages: LanguageFilter | None,
+        languages: LanguageFilters | None,
         own_filters: dict[str, Callable],
         map_blocks: BlockMap | None = None,
     ):
@@ -161,7 +161,7 @@ class FolderWriter:
             split,
             corpora,
             options.reasons(),
-            options.pair_filter() if train else None,
+            options.pair_filter if train else None,
             train and options.drop_duplicates,
             self.maker.normalizations,
             sample,
@@ -190,7 +190,9 @@ class FolderWriter:
             self.left_out[split] = []
             for corpus in corpora:
                 left_out = LeftOut(
-                    str(corpus.source), options if train else None
+                    str(corpus.source),
+                    options if train else None,
+                    corpus.direction,
                 )
                 try:
                     entry = reader.read(corpus, spool, left_out, raw)
@@ -245,10 +247,10 @@ class FolderWriter:
                 f"it. Received: valid_pairs={num_pairs[0]}, "
                 f"test_pairs={num_pairs[1]}, {kept} training pairs."
             )
-        self.held_out_rows = rows
+        self.held_out_rows = self._with_other_directions(rows, texts)
         self.filters["train"] |= {
-            "held_out": len(rows),
-            "kept": kept - len(rows),
+            "held_out": len(self.held_out_rows),
+            "kept": kept - len(self.held_out_rows),
         }
         origins = self.spools["train"].origins(rows)
         start = 0
@@ -277,6 +279,20 @@ class FolderWriter:
                 "kept": count,
             }
 
+    def _with_other_directions(self, rows: np.ndarray, texts) -> np.ndarray:
+        """Adds the rows that have drawn pairs reversed, or with another tag."""
+        train = self.corpora["train"]
+        if not len(rows) or len({(c.direction, c.tag) for c in train}) < 2:
+            return rows
+        drawn = set(map(hash_unordered, texts))
+        found, row = [rows], 0
+        for block in self.spools["train"].blocks():
+            hashes = map(hash_unordered, zip(*block, strict=True))
+            places = [n for n, one in enumerate(hashes) if one in drawn]
+            found.append(row + np.array(places, "int64"))
+            row += len(block[0])
+        return np.unique(np.concatenate(found))
+
     def _new_spool(self, split: str) -> Spool:
         # A split that is drawn is from the training corpora.
         corpora = self.corpora.get(split, self.corpora["train"])
@@ -286,7 +302,13 @@ class FolderWriter:
         """Names held-out corpora whose tags differ from those in training."""
         tags = list(dict.fromkeys(c.tag for c in self.corpora["train"]))
         for split in HELD_OUT:
-            for corpus in self.corpora.get(split, ()):
+            entries = [e for e in self.entries if e["split"] == split]
+            first_lines = itertools.accumulate(
+                (entry["pairs"] for entry in entries), initial=0
+            )
+            for corpus, first_line in zip(
+                self.corpora.get(split, ()), first_lines, strict=False
+            ):
                 place = f"the {split} corpus {corpus.name} ({corpus.source})"
                 if corpus.tag not in (None, *tags):
                     self.warnings.append(
@@ -301,7 +323,10 @@ class FolderWriter:
                         newline="\n",
                     ) as file:
                         # Lines with tags of their own are as they should be.
-                        if begins_with_tag(file.readline(), tags):
+                        (line,) = itertools.islice(
+                            file, first_line, first_line + 1
+                        )
+                        if begins_with_tag(line, tags):
                             continue
                     self.warnings.append(
                         f"All training corpora have a tag, but {place} has "
@@ -394,9 +419,12 @@ class FolderWriter:
             files = [corpus.source for corpus in self.corpora["train"]]
             self._warn_of_filters()
             raise UserError(_no_pairs_message("train", files, counts))
+        ends = dict.fromkeys(HELD_OUT, 0)
         for entry in self.entries:
-            if entry["split"] != "train":
-                entry["rows"] = [0, entry["pairs"]]
+            if (split := entry["split"]) != "train":
+                start = ends[split]
+                ends[split] += entry["pairs"]
+                entry["rows"] = [start, ends[split]]
         self._warn_of_filters()
         self._warn_of_empty_corpora(entries, written)
         stops = np.cumsum(written).tolist()

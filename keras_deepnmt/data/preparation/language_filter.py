@@ -1,9 +1,13 @@
 """Leaves out training pairs a side of which is in another language."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from keras_deepnmt.errors import UserError
 
+# The codes of a source and a target language.
+Direction = tuple[str | None, str | None]
+# The filter of each direction.
+LanguageFilters = Mapping[Direction, "LanguageFilter"]
 # The probabilities of so many languages are looked at, the largest first.
 _CANDIDATES = 10
 # Names, numbers and exclamations do not reveal a language.

@@ -18,6 +18,18 @@ def hash_pairs(
     return np.array(pairs, "uint64"), np.array(source_hashes, "uint64")
 
 
+def hash_unordered(pair: tuple[str, str]) -> int:
+    """Returns the hash of a pair that it also has in the other direction.
+
+    Example:
+    >>> hash_unordered(("a dog", "ein Hund")) == hash_unordered(
+    ...     ("ein Hund", "a dog")
+    ... )
+    True
+    """
+    return hash_text(*sorted(map(compared_text, pair)))
+
+
 class _HashMatches:
     """Records which of some hashes occur in other data."""
 

@@ -1,5 +1,6 @@
 """The options of `prepare`, which are also the `data` section of a recipe."""
 
+import itertools
 from dataclasses import field
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -25,7 +26,10 @@ from keras_deepnmt.validation import (
     checked_dataclass,
     integer,
     number,
+    one_or_more,
 )
+
+HELD_OUT = ("valid", "test")
 
 
 @checked_dataclass
@@ -40,11 +44,17 @@ class PrepareOptions:
         train: Training corpora, at least one. A pair that occurs in several of
             them counts for the one with the largest weight, and for the first
             of those with the same weight.
-        valid: Corpus for validation. Defaults to none; see `valid_pairs`.
-        test: Corpus for testing. Defaults to none; see `test_pairs`.
+        valid: Corpus for validation, or a list of them, such as one for each
+            direction. Defaults to none; see `valid_pairs`.
+        test: The same for testing. Defaults to none; see `test_pairs`.
         valid_pairs: Number of pairs to draw at random from the training text
             and hold out for validation, if no validation text is given.
         test_pairs: The same for the test set.
+        temperature: Draws pairs of small corpora more often: a corpus of n
+            training pairs is drawn with a probability proportional to
+            n^(1/temperature), times its `weight`. 1 is by size, 5 is usual for
+            many languages, and a large number draws all corpora equally often.
+            Defaults to 1.
         source_language: Code of the source language, such as `de` or `zh`,
             stored in the manifest. In a language with spaces between words,
             words are counted by them alone. Defaults to counting by the script
@@ -145,10 +155,11 @@ class PrepareOptions:
     }
 
     train: list[CorpusOptions] = field(default_factory=list)
-    valid: CorpusOptions | None = None
-    test: CorpusOptions | None = None
+    valid: one_or_more(CorpusOptions) = None
+    test: one_or_more(CorpusOptions) = None
     valid_pairs: Natural = 0
     test_pairs: Natural = 0
+    temperature: number(ge=1) = 1.0
     source_language: str | None = None
     target_language: str | None = None
     vocabulary_size: integer(5) = 10_000
@@ -192,7 +203,7 @@ class PrepareOptions:
     @field_validator("valid_pairs", "test_pairs")
     def _check_split(cls, pairs, info):
         split = info.field_name.removesuffix("_pairs")
-        if pairs and info.data.get(split) is not None:
+        if pairs and info.data.get(split):
             raise ValueError(
                 f"Give `{split}` or a positive `{split}_pairs`, not both. "
                 f"Received: {split}_pairs={pairs}"
@@ -241,14 +252,15 @@ class PrepareOptions:
                 )
             reasons.append(reason)
 
-        languages = self.source_language, self.target_language
-        if self.min_language_score and None in languages:
-            raise UserError(
-                "`min_language_score` needs `source_language` and "
-                "`target_language`. Received: "
-                f"source_language={languages[0]}, "
-                f"target_language={languages[1]}"
-            )
+        for corpus in self.train if self.min_language_score else ():
+            languages = corpus.sides(self.languages)
+            if None in languages:
+                raise UserError(
+                    "`min_language_score` needs `source_language` and "
+                    "`target_language`. Received: "
+                    f"source_language={languages[0]}, "
+                    f"target_language={languages[1]}"
+                )
 
     def all_user_defined_symbols(self) -> list[str]:
         """Returns the symbols that are given by themselves and in the file.
@@ -278,11 +290,41 @@ class PrepareOptions:
         Returns:
             Each tag once, those of the training corpora first.
         """
-        corpora = [*self.train, *filter(None, (self.valid, self.test))]
+        corpora = itertools.chain(*map(self.corpora, ("train", *HELD_OUT)))
         return list(dict.fromkeys(c.tag for c in corpora if c.tag is not None))
 
-    def pair_filter(self) -> PairFilter:
-        """Returns the filter of training pairs.
+    def corpora(self, split: str) -> list[CorpusOptions]:
+        """Lists the corpora of `train`, `valid` or `test`."""
+        given = getattr(self, split)
+        if given is None:
+            return []
+        return given if isinstance(given, list) else [given]
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Those of both sides of a corpus that names none."""
+        return self.source_language, self.target_language
+
+    def directions(self) -> list[dict[str, str | None]]:
+        """Lists the directions of the training corpora, each once.
+
+        Returns:
+            For each the codes of its languages, as `source` and `target`, and
+            its `tag`; `None` where none is given.
+        """
+        found = [(*c.direction(self.languages), c.tag) for c in self.train]
+        return [
+            dict(zip(("source", "target", "tag"), one, strict=True))
+            for one in dict.fromkeys(found)
+        ]
+
+    def pair_filter(
+        self, direction: tuple[str | None, str | None]
+    ) -> PairFilter:
+        """Returns the filter of the training pairs of a corpus.
+
+        Args:
+            direction: `CorpusFiles.direction`.
 
         Returns:
             A `PairFilter`. It does not remove duplicates, which takes a set of
@@ -293,8 +335,8 @@ class PrepareOptions:
             max_length=self.max_length,
             max_ratio=self.max_ratio,
             drop_identical=self.drop_identical,
-            source_language=self.source_language,
-            target_language=self.target_language,
+            source_language=direction[0],
+            target_language=direction[1],
         )
 
     def own_reasons(self) -> list[str]:

@@ -15,7 +15,11 @@ from keras_deepnmt.data.preparation.bad_lines import BadLines
 from keras_deepnmt.data.preparation.block_maps import BlockMap, map_here
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
-from keras_deepnmt.data.preparation.language_filter import LanguageFilter
+from keras_deepnmt.data.preparation.language_filter import (
+    Direction,
+    LanguageFilter,
+    LanguageFilters,
+)
 from keras_deepnmt.data.preparation.overlap import HeavierPairs
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, ORIGIN, Spool
@@ -108,7 +112,8 @@ class PairReader:
     `reasons` are those for which pairs may be left out, which are counted.
     `pair_filter=None` refuses pairs with an empty side only. A side is empty if
     its tokenizer, whose rule is in `normalizations`, reads nothing.
-    `languages` decides about the languages of pairs, if it is given.
+    `languages` decides about the languages of pairs, if they are given. Both
+    filters are made for the direction of each corpus.
     `block_filters` name further reasons, and return for pairs, as
     `compared_text` gives them, which of them to keep. `sample` receives every
     kept pair, and `rejected` every other one. `progress` is called with the
@@ -120,13 +125,13 @@ class PairReader:
         split: str,
         corpora: Sequence[CorpusFiles],
         reasons: Sequence[str],
-        pair_filter: PairFilter | None,
+        pair_filter: Callable[[Direction], PairFilter] | None,
         drop_duplicates: bool,
         normalizations: tuple[Normalization, Normalization],
         sample: HeldOutSample,
         bad_lines: BadLines,
         rejected: RejectedPairs,
-        languages: LanguageFilter | None = None,
+        languages: LanguageFilters | None = None,
         block_filters: dict[str, Callable] | None = None,
         progress=lambda bytes: None,
         map_blocks: BlockMap = map_here,
@@ -134,8 +139,9 @@ class PairReader:
         self.counts = {"read": 0, **dict.fromkeys(reasons, 0)}
         self._split = split
         self._corpora = list(corpora)
-        self._judge_of = (normalizations, pair_filter, languages)
-        self._has_languages = languages is not None
+        self._normalizations = normalizations
+        self._pair_filter = pair_filter
+        self._languages = languages
         self._map_blocks = map_blocks
         self._seen = SeenHashes() if drop_duplicates else None
         self._heavier = HeavierPairs(corpora if drop_duplicates else [])
@@ -200,6 +206,7 @@ class PairReader:
             "pairs": spool.pairs - before,
             "weight": corpus.weight,
             "tag": corpus.tag,
+            "direction": list(corpus.direction),
             **(
                 {"skipped": dict(pair_lines.skipped)}
                 if pair_lines.skipped
@@ -224,8 +231,18 @@ class PairReader:
                 waiting.append(block)
                 yield [sides for _, *sides in block], corpus.tag
 
-        for judged in self._map_blocks(PairJudge, self._judge_of, calls()):
+        made_of = self._judge_of(corpus)
+        for judged in self._map_blocks(PairJudge, made_of, calls()):
             yield waiting.popleft(), judged
+
+    def _judge_of(self, corpus):
+        """Returns the arguments of `PairJudge` for a corpus."""
+        pair_filter, languages = self._pair_filter, self._languages
+        return (
+            self._normalizations,
+            pair_filter and pair_filter(corpus.direction),
+            languages and languages[corpus.direction],
+        )
 
     def _keep(self, pairs, corpus, spool, raw_files):
         origins = np.empty(len(pairs), ORIGIN)
@@ -259,7 +276,7 @@ class PairReader:
         filters: dict[str, Callable] = {}
         if self._seen is not None:
             filters["duplicate"] = functools.partial(self._are_new, corpus)
-        if self._has_languages:
+        if self._languages is not None:
             filters["language"] = _fit_languages
         for reason, keeps in self._block_filters.items():
             filters[reason] = functools.partial(_keep_compared, keeps)
@@ -278,7 +295,7 @@ class PairReader:
         """
         texts = _decode(sides, corpus, line, self._bad_lines)
         if texts is not None:
-            return PairJudge(*self._judge_of).judge(texts, corpus.tag)
+            return PairJudge(*self._judge_of(corpus)).judge(texts, corpus.tag)
         return tuple(side.decode("utf-8", "backslashreplace") for side in sides)
 
     def _are_new(self, corpus, pairs) -> list[bool]:

@@ -23,7 +23,7 @@ from keras_deepnmt.data.preparation.block_maps import BlockMap
 from keras_deepnmt.data.preparation.existing_folder import check_existing_folder
 from keras_deepnmt.data.preparation.folder_writer import FolderWriter
 from keras_deepnmt.data.preparation.language_filter import LanguageFilter
-from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
 from keras_deepnmt.data.preparation.own_filters import make_own_filters
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
 from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
@@ -100,10 +100,12 @@ def prepare_corpus(
     maker = TokenizerMaker(options)
     languages = None
     if options.min_language_score:
-        languages = LanguageFilter(
-            (options.source_language, options.target_language),
-            options.min_language_score,
-        )
+        languages = {
+            corpus.direction: LanguageFilter(
+                corpus.direction, options.min_language_score
+            )
+            for corpus in corpora["train"]
+        }
     bars = rich.progress.Progress(
         *rich.progress.Progress.get_default_columns(),
         rich.progress.TimeElapsedColumn(),
@@ -130,11 +132,10 @@ def _find_corpora(
     options: PrepareOptions, data_dir, progress: bool
 ) -> dict[str, list[CorpusFiles]]:
     given = {
-        split: [getattr(options, split)]
-        for split in ("valid", "test")
-        if getattr(options, split) is not None
+        split: options.corpora(split)
+        for split in (*HELD_OUT, "train")
+        if options.corpora(split)
     }
-    given["train"] = options.train
     return {
         split: [
             find_corpus_files(
@@ -142,7 +143,7 @@ def _find_corpora(
                 split,
                 data_dir,
                 progress=progress,
-                languages=(options.source_language, options.target_language),
+                languages=options.languages,
             )
             for corpus in corpora
         ]

@@ -17,6 +17,7 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     say(`Translating ${file.name} …`);
     try {
       const fields = new URLSearchParams({ model: model.name, name: file.name });
+      if (model.into) fields.set("into", model.into);
       const answer = await sendFile(`page/document?${fields}`, file);
       const blob = await answer.blob();
       const [texts, cut] = ["X-Texts", "X-Texts-Cut"].map((name) =>

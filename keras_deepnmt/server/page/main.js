@@ -139,34 +139,35 @@ function beginWith(before, word) {
 function showModels(chosen) {
   const label = (model) => `${model.source} → ${model.target} · ${model.name}`;
   page.model.replaceChildren(
-    ...models.map((m) => make("option", { value: m.name }, label(m))),
+    ...models.map((m) => make("option", { value: m.id }, label(m))),
   );
-  if (models.some((m) => m.name === chosen.model)) page.model.value = chosen.model;
+  if (models.some((m) => m.id === chosen.model)) page.model.value = chosen.model;
   showOthers(chosen.other);
 }
 
 // Models of the same languages can be compared.
 function showOthers(chosen = "") {
-  const own = modelNamed(page.model.value);
+  const own = modelOf(page.model.value);
   const others = models.filter(
     (m) => m !== own && m.source === own.source && m.target === own.target,
   );
   page.otherField.hidden = !others.length;
   page.other.replaceChildren(
     make("option", { value: "" }, "No other model"),
-    ...others.map((m) => make("option", { value: m.name }, m.name)),
+    ...others.map((m) => make("option", { value: m.id }, m.name)),
   );
-  if (others.some((m) => m.name === chosen)) page.other.value = chosen;
+  if (others.some((m) => m.id === chosen)) page.other.value = chosen;
   showPanes();
 }
 
-const modelNamed = (name) => models.find((m) => m.name === name);
+// A model of several directions is offered in each of them.
+const modelOf = (id) => models.find((m) => m.id === id);
 
 function showPanes() {
   const chosen = [page.model.value, page.other.value].filter(Boolean);
   const titled = chosen.length > 1;
   panes = chosen.map(
-    (name) => new Pane(modelNamed(name), { titled, onbegin: beginWith }),
+    (id) => new Pane(modelOf(id), { titled, onbegin: beginWith }),
   );
   page.board.classList.toggle("two", titled);
   page.panes.replaceChildren(...panes.map((pane) => pane.root));

@@ -70,7 +70,12 @@ export class Pane {
   async translate(state, request) {
     const { translations } = await ask(
       "page/translate",
-      { model: this.model.name, text: state.text, prefix: state.begin },
+      {
+        model: this.model.name,
+        into: this.model.into,
+        text: state.text,
+        prefix: state.begin,
+      },
       request.signal,
     );
     if (!request.isCurrent()) return "";
@@ -230,7 +235,12 @@ export class Pane {
     try {
       found = await ask(
         "page/inspect",
-        { model: this.model.name, source: this.state.text, target: text },
+        {
+          model: this.model.name,
+          into: this.model.into,
+          source: this.state.text,
+          target: text,
+        },
         request.signal,
       );
     } catch (error) {

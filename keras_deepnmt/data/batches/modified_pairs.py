@@ -1,0 +1,314 @@
+"""Pairs that are changed before a model reads them.
+
+Each row of a store is there once as it is, and once for each modifier: of n
+rows, the row `r + v n` is the row r as the modifier v changes it. Weights
+decide how often each of them is drawn, and so the plan of batches knows in
+advance which pairs are changed in which epoch, and how much room they need.
+"""
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_transforms import BatchTransform
+from keras_deepnmt.data.batches.epoch_order import draw_bits
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.tags import own_tag, tagged_text, untagged_text
+from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.masks import UNKNOWN_ID
+
+_STREAM = 105
+MERGE = "merge"
+# One word of so many gets a typing error.
+_WORDS_PER_TYPO = 10
+_SHORTEST_WORD = 4
+_WORD = re.compile(r"\S+")
+# Rows whose lengths are measured to estimate those of the others.
+_NUM_SAMPLED = 2048
+_ROWS_AT_A_TIME = 1_000_000
+
+Texts = tuple[str, str]
+Draw = Callable[[], float]
+
+
+def _keep_symbols(change, text, symbols):
+    """Changes the words of a text that contain no symbol."""
+    return _WORD.sub(
+        lambda word: (
+            word[0]
+            if any(symbol in word[0] for symbol in symbols)
+            else change(word[0])
+        ),
+        text,
+    )
+
+
+def with_typos(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
+    """Returns a text with typing errors in about a tenth of its words.
+
+    There is at least one, if a word has four letters or more.
+
+    Args:
+        text: the text.
+        draw: returns numbers in [0, 1).
+        symbols: texts that stay as they are.
+
+    Example:
+    >>> with_typos("a little dog", iter([0.1, 0.0, 0.0]).__next__)
+    'a ilttle dog'
+    """
+    spans = [
+        match.span()
+        for match in _WORD.finditer(text)
+        if len(match[0]) >= _SHORTEST_WORD
+        and match[0].isalpha()
+        and not any(symbol in match[0] for symbol in symbols)
+    ]
+    if not spans:
+        return text
+    for _ in range(max(1, round(len(text.split()) / _WORDS_PER_TYPO))):
+        start, end = spans[int(draw() * len(spans))]
+        place = start + int(draw() * (end - start - 1))
+        kind = int(draw() * 3)
+        one, two = text[place], text[place + 1]
+        # The other words keep their places: a letter takes that of another
+        # one, which is left out.
+        changed = (two + one, two + two, one + one)[kind]
+        text = text[:place] + changed + text[place + 2 :]
+    return text
+
+
+def in_capitals(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
+    """Returns a text in capitals.
+
+    Example:
+    >>> in_capitals("ein <1> Hund", None, ["<1>"])
+    'EIN <1> HUND'
+    """
+    return _keep_symbols(str.upper, text, symbols)
+
+
+def in_title_case(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
+    """Returns a text whose words begin with a capital.
+
+    Example:
+    >>> in_title_case("ein Hund", None)
+    'Ein Hund'
+    """
+    return _keep_symbols(lambda w: w[:1].title() + w[1:], text, symbols)
+
+
+# What a modifier does to the text of the source, and of the target.
+_CHANGES: Mapping[str, tuple[Callable | None, Callable | None]] = {
+    "typos": (with_typos, None),
+    "upper_case": (in_capitals, in_capitals),
+    "title_case": (in_title_case, in_title_case),
+}
+
+
+class ModifiedPairs:
+    """The pairs of a store, as they are and as modifiers change them.
+
+    Args:
+        store: the pairs.
+        tokenizers: of the source and of the target.
+        modifiers: names of the modifiers: `typos`, `upper_case`, `title_case`
+            and `merge`.
+        ends: the row after the last one of each corpus; no pair is merged with
+            one of another corpus.
+        max_length: largest length of a side with its special id; pairs that
+            would be longer stay as they are.
+
+    Attributes:
+        lengths: as in `PairStore`, of all rows; estimates for those that are
+            changed, which most of them do not exceed.
+
+    Example:
+    >>> pairs = ModifiedPairs(store, tokenizers, ["merge"], [len(store)])
+    >>> len(pairs) == 2 * len(store)
+    True
+    """
+
+    def __init__(
+        self,
+        store: PairStore,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        modifiers: Sequence[str],
+        ends: Sequence[int],
+        max_length: int,
+    ):
+        self.modifiers = tuple(modifiers)
+        self._store, self._tokenizers = store, tokenizers
+        self._symbols = [t.user_defined_symbols for t in tokenizers]
+        # The rows that are not merged with the next one.
+        self._stay = np.zeros(len(store), bool)
+        self._stay[np.asarray(ends, "int64") - 1] = True
+        plain = np.asarray(store.lengths)
+        self._longest = np.maximum(plain.max(axis=0), max_length)
+        self.lengths = np.concatenate(
+            [plain, *map(self._estimate, self.modifiers)]
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def weights(
+        self, weights: np.ndarray | None, shares: Mapping[str, float]
+    ) -> np.ndarray:
+        """Returns the weight of each row.
+
+        Args:
+            weights: those of the rows of the store; `None` for 1 each.
+            shares: the share of the pairs that each modifier changes.
+        """
+        if weights is None:
+            weights = np.ones(len(self._store), "float32")
+        plain = 1 - sum(shares.values())
+        parts = [plain, *(shares.get(name, 0.0) for name in self.modifiers)]
+        return np.concatenate(
+            [weights * np.float32(max(0.0, part)) for part in parts]
+        )
+
+    def read(self, rows: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Reads pairs, as `PairStore` does; only merging has changed them."""
+        variants, rows = np.divmod(np.asarray(rows, "int64"), len(self._store))
+        pairs = self._store.read(rows)
+        if MERGE not in self.modifiers:
+            return pairs
+        merged = variants == 1 + self.modifiers.index(MERGE)
+        merged &= ~self._stay[rows]
+        places = np.flatnonzero(merged).tolist()
+        following = self._store.read(rows[merged] + 1)
+        for place, pair in zip(places, following, strict=True):
+            pairs[place] = self._joined(pairs[place], pair)
+        return pairs
+
+    def change(
+        self,
+        row: int,
+        pair: tuple[np.ndarray, np.ndarray],
+        draw: Draw,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns a pair that was read as the modifier of its row changes it.
+
+        A side with an unknown token, whose text is not known, stays as it is.
+        """
+        variant = int(row) // len(self._store)
+        name = self.modifiers[variant - 1] if variant else None
+        sides = []
+        for change, tokenizer, symbols, ids in zip(
+            _CHANGES.get(name, (None, None)),
+            self._tokenizers,
+            self._symbols,
+            pair,
+            strict=True,
+        ):
+            if change is not None and UNKNOWN_ID not in ids:
+                (text,) = tokenizer.decode([ids])
+                tag = own_tag(text, symbols)
+                words = untagged_text(text, symbols)
+                changed = change(words, draw, symbols)
+                if changed != words:
+                    (ids,) = tokenizer.encode([tagged_text(changed, tag)])
+            sides.append(ids)
+        return sides[0], sides[1]
+
+    def _joined(self, pair, other):
+        """Joins two pairs to one, with the tag of the first alone."""
+        source, target = other
+        tag = self._tag_length(pair[0], source)
+        return (
+            np.concatenate([pair[0], source[tag:]]),
+            np.concatenate([pair[1], target]),
+        )
+
+    def _tag_length(self, ids, others):
+        """The number of tokens of the tag that two sources begin with."""
+        symbols = self._symbols[0]
+        names = self._tokenizers[0].pieces(others[:2])
+        for number, name in enumerate(names, start=1):
+            if name in symbols and list(ids[:number]) == list(others[:number]):
+                return number
+        return 0
+
+    def _estimate(self, name):
+        """Estimates the lengths of all rows as a modifier changes them."""
+        plain = np.asarray(self._store.lengths)
+        if name == MERGE:
+            # Without an end token, as one of the two has.
+            both = plain[:-1].astype("int64") + plain[1:] - 1
+            both = np.concatenate([both, plain[-1:]])
+            self._stay |= (both > self._longest).any(axis=1)
+            return np.where(self._stay[:, None], plain, both).astype("uint16")
+        rows = np.unique(
+            np.linspace(0, len(plain) - 1, _NUM_SAMPLED).astype("int64")
+        )
+        lengths = plain.astype("int64")
+        read = self._store.read(rows)
+        variant = 1 + self.modifiers.index(name)
+        changed = [
+            self.change(
+                row + variant * len(plain),
+                pair,
+                random.Random(int(row)).random,
+            )
+            for row, pair in zip(rows.tolist(), read, strict=True)
+        ]
+        for side in (0, 1):
+            growth = np.array(
+                [
+                    (1 + len(new[side])) / (1 + len(old[side]))
+                    for old, new in zip(read, changed, strict=True)
+                ]
+            )
+            # Most of them have room.
+            factor = np.quantile(growth, 0.9)
+            lengths[:, side] = np.minimum(
+                np.ceil(plain[:, side] * factor), self._longest[side]
+            )
+        return lengths.astype("uint16")
+
+
+class Modification(BatchTransform):
+    """Changes the pairs of a batch as the modifiers of their rows do.
+
+    A pair that has no room in its batch is drawn again, a few times, and then
+    stays as it is.
+
+    Args:
+        pairs: the `ModifiedPairs` that the batches are read from.
+        plan: the plan that tells which rows are in which batch.
+        seed: non-negative integer.
+
+    Example:
+    >>> training_dataset(pairs, plan, transforms=[Modification(pairs, plan)])
+    """
+
+    def __init__(
+        self,
+        pairs: ModifiedPairs,
+        plan: BatchPlan,
+        seed: int = 0,
+        tries: int = 3,
+    ):
+        self._pairs, self._plan = pairs, plan
+        self._seed, self._tries = seed, tries
+
+    def change_pairs(self, pairs, batch_shape, step):
+        rows = self._plan.batch(step)[1]
+        seeds = draw_bits(len(rows), self._seed, _STREAM, step, 0, 0).tolist()
+        room = batch_shape.source_length, batch_shape.target_length
+        changed = []
+        for row, pair, seed in zip(rows.tolist(), pairs, seeds, strict=True):
+            # Python guarantees the numbers of `random` for all versions.
+            draw = random.Random(seed).random
+            for _ in range(self._tries):
+                found = self._pairs.change(row, pair, draw)
+                if all(map(lambda ids, most: len(ids) < most, found, room)):
+                    pair = found
+                    break
+            changed.append(pair)
+        return changed

@@ -1,0 +1,212 @@
+"""The stages of a run: what is drawn in each, and when the next one begins.
+
+Everything follows from the recipe and the log of the validations, so that a
+run that was killed goes on in the same stage, with the same batches.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+
+from keras_deepnmt.data.batches.modified_pairs import ModifiedPairs
+from keras_deepnmt.data.batches.staged_plan import StagedPlan
+from keras_deepnmt.data.manifest import (
+    row_weights,
+    training_corpora,
+)
+from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.models.training_step.training_state import update_count
+from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.recipes.stage_schema import StageRecipe
+from keras_deepnmt.training.checkpoints import mode_of
+
+History = Sequence[tuple[int, dict[str, float]]]
+# Validations: the update that each follows, and its value.
+Values = list[tuple[int, float]]
+
+
+def training_pairs(
+    recipe: Recipe, data: PreparedData
+) -> PairStore | ModifiedPairs:
+    """Returns the training pairs, with changed ones if a stage asks for them.
+
+    Raises:
+        UserError: if sentences are also segmented at random.
+    """
+    store = data.store("train")
+    used = {
+        name
+        for stage in recipe.training.stages
+        for name in stage.modifiers.shares()
+    }
+    if not used:
+        return store
+    if recipe.training.subword_sampling is not None:
+        raise UserError(
+            f"recipe {recipe.name}: `training.stages` with `modifiers` cannot "
+            "be used with `training.subword_sampling`. Leave one of them out."
+        )
+    ends = [corpus["rows"][1] for corpus in training_corpora(data.manifest)]
+    return ModifiedPairs(
+        store,
+        (data.source_tokenizer, data.target_tokenizer),
+        sorted(used),
+        [end for end in ends if end],
+        # The end token is not counted there.
+        1 + data.manifest["options"].get("max_tokens", 0),
+    )
+
+
+def stage_weights(
+    recipe: Recipe, data: PreparedData, pairs: PairStore | ModifiedPairs
+) -> list[np.ndarray]:
+    """Returns the weights of the training pairs in each stage.
+
+    Raises:
+        UserError: if a stage names a corpus that there is not, or draws from
+            none.
+    """
+    found = []
+    for number, stage in enumerate(recipe.training.stages):
+        weights = _row_weights(recipe, data, number, stage)
+        if isinstance(pairs, ModifiedPairs):
+            weights = pairs.weights(weights, stage.modifiers.shares())
+        found.append(weights)
+    return found
+
+
+def _row_weights(recipe, data, number, stage):
+    corpora = training_corpora(data.manifest)
+    weights = row_weights(data.manifest)
+    if weights is None:
+        weights = np.ones(corpora[-1]["rows"][1], "float32")
+    names = list(dict.fromkeys(corpus["name"] for corpus in corpora))
+    place = f"recipe {recipe.name}: `training.stages.{number}.weights`"
+    for name, weight in stage.weights.items():
+        if name not in names:
+            raise UserError(
+                f"{place} must name corpora of `data.train`: "
+                f"{', '.join(names)}. Received: {name}"
+            )
+        for corpus in corpora:
+            if corpus["name"] == name:
+                weights[slice(*corpus["rows"])] = weight
+    if not weights.any():
+        raise UserError(
+            f"{place} must leave a corpus with a weight above 0. Received: "
+            f"{dict(stage.weights)}"
+        )
+    return weights
+
+
+def stage_starts(
+    stages: Sequence[StageRecipe],
+    batches_in_epoch: Callable[[int], int],
+    history: History,
+    metric: str,
+) -> list[int]:
+    """Returns the number of updates before each stage that has begun.
+
+    Args:
+        stages: the stages.
+        batches_in_epoch: returns the number of batches in an epoch of a stage.
+        history: `(epoch, logs)` of the validations so far.
+        metric: the value by which a stage with `patience` ends.
+
+    Returns:
+        The updates, also of stages that will begin, as far as they are known.
+
+    Example:
+    >>> stages = [StageRecipe(epochs=2), StageRecipe(patience=1), StageRecipe()]
+    >>> stage_starts(stages, lambda stage: 5, [], "val_loss")
+    [0, 10]
+    """
+    values = [
+        (int(logs["step"]), logs.get(metric, math.nan))
+        for _, logs in history
+        if "step" in logs
+    ]
+    starts = [0]
+    for number, stage in enumerate(stages[:-1]):
+        if stage.epochs is not None:
+            end = starts[-1] + stage.epochs * batches_in_epoch(number)
+        elif stage.until_update is not None:
+            end = max(starts[-1], stage.until_update)
+        else:
+            end = end_of_gain(
+                [v for v in values if v[0] > starts[-1]],
+                stage.patience,
+                mode_of(metric),
+            )
+            if end is None:
+                break
+        starts.append(end)
+    return starts
+
+
+def end_of_gain(values: Values, patience: int, mode: str) -> int | None:
+    """Returns the update after which there was no gain, if there is one.
+
+    Args:
+        values: the validations of a stage.
+        patience: validations without a better value that end it.
+        mode: `"max"` or `"min"`.
+
+    Example:
+    >>> end_of_gain([(10, 2.0), (20, 3.0), (30, 2.5)], 1, "max")
+    30
+    """
+    best, waited = None, 0
+    for step, value in values:
+        is_better = not math.isnan(value) and (
+            best is None or (value > best if mode == "max" else value < best)
+        )
+        best, waited = (value, 0) if is_better else (best, waited + 1)
+        if waited >= patience:
+            return step
+    return None
+
+
+class StageEnd(keras.callbacks.Callback):
+    """Ends `fit` when a stage has no more gain, so that the next one begins.
+
+    Args:
+        stages: the stages.
+        plan: the plan of the batches, which knows the stages that have begun.
+        metric: the value that must improve.
+        history: `(epoch, logs)` of the validations so far.
+
+    Attributes:
+        has_ended: whether the stage has.
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[StageRecipe],
+        plan: StagedPlan,
+        metric: str,
+        history: History,
+    ):
+        super().__init__()
+        self._stages, self._plan, self._metric = stages, plan, metric
+        self._history = list(history)
+        self.has_ended = False
+
+    def on_epoch_end(self, epoch, logs=None):
+        # The log has the same value.
+        logs = {"step": update_count(self.model), **(logs or {})}
+        self._history.append((epoch, logs))
+        known = len(
+            stage_starts(
+                self._stages,
+                self._plan.batches_in_epoch,
+                self._history,
+                self._metric,
+            )
+        )
+        if known > len(self._plan.starts):
+            self.has_ended = self.model.stop_training = True

@@ -1,0 +1,154 @@
+"""What must be true of pairs that are changed before they are read.
+
+* each modifier changes its share of the pairs of each epoch, others in others
+* the text is changed, the tag and other symbols are not
+* the batch of an update is the same in whatever order batches are read
+* changed pairs fit their batches
+"""
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+from toy_corpus import prepare, toy_pairs, write_pairs
+
+from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
+from keras_deepnmt.data.batches.batch_source import BatchSource
+from keras_deepnmt.data.batches.modified_pairs import (
+    Modification,
+    ModifiedPairs,
+    in_capitals,
+    in_title_case,
+    with_typos,
+)
+from keras_deepnmt.data.batches.staged_plan import StagedPlan
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.prepared_data import PreparedData
+
+PAIRS = toy_pairs(120)
+SHARES = {"merge": 0.2, "typos": 0.1, "upper_case": 0.25}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("modified")
+    train = [
+        dataclasses.replace(write_pairs(folder, name, pairs), tag=tag)
+        for name, pairs, tag in (
+            ("first", PAIRS[:80], "<2de>"),
+            ("second", PAIRS[80:], "<2xx>"),
+        )
+    ]
+    options = PrepareOptions(
+        train=train, vocabulary_size=140, byte_fallback=False, model_type="bpe"
+    )
+    prepare(options, folder / "out")
+    return PreparedData(folder / "out")
+
+
+@pytest.fixture(scope="module")
+def tokenizers(data):
+    return data.source_tokenizer, data.target_tokenizer
+
+
+@pytest.fixture(scope="module")
+def pairs(data, tokenizers):
+    return ModifiedPairs(
+        data.store("train"), tokenizers, list(SHARES), [80, 120], 99
+    )
+
+
+@pytest.fixture(scope="module")
+def plan(pairs):
+    weights = [pairs.weights(None, SHARES), pairs.weights(None, {})]
+    shapes = choose_batch_shapes(pairs.lengths, 256, 3, 1, weights[0])
+    return StagedPlan(pairs.lengths, shapes, 3, weights, [0, 1000])
+
+
+def read(pairs, plan, step):
+    """The texts of a batch, as the model reads them."""
+    transforms = [Modification(pairs, plan, seed=3)]
+    inputs, _ = BatchSource(pairs, plan, transforms=transforms)[step]
+    return inputs
+
+
+def test_each_epoch_has_other_changed_pairs(pairs, plan):
+    epochs = []
+    for epoch in range(2):
+        number = plan.batches_in_epoch(0)
+        steps = range(epoch * number, (epoch + 1) * number)
+        rows = np.concatenate([plan.batch(step)[1] for step in steps])
+        variants, rows = np.divmod(rows, 120)
+        assert len(rows) == 120
+        for number, share in enumerate(SHARES.values(), start=1):
+            assert abs((variants == number).sum() - share * 120) <= 3
+        epochs.append(set(rows[variants > 0].tolist()))
+    assert epochs[0] != epochs[1]
+    # In another stage nothing is changed.
+    assert plan.batch(1000)[1].max() < 120
+
+
+def test_batches_do_not_depend_on_those_before(data, tokenizers, pairs, plan):
+    again = ModifiedPairs(
+        data.store("train"), tokenizers, list(SHARES), [80, 120], 99
+    )
+    np.testing.assert_array_equal(again.lengths, pairs.lengths)
+    steps = list(range(2 * plan.batches_in_epoch(0)))
+    expected = [read(pairs, plan, step) for step in steps]
+    random.Random(1).shuffle(steps)
+    for step in steps:
+        for name, ids in read(again, plan, step).items():
+            np.testing.assert_array_equal(ids, expected[step][name])
+
+
+def test_modifiers_change_the_text_after_the_tag(data, tokenizers, pairs):
+    (pair,) = pairs.read([5])
+    draw = random.Random(3).random
+
+    def texts(changed):
+        return tuple(
+            tokenizer.decode([ids])[0]
+            for tokenizer, ids in zip(tokenizers, changed, strict=True)
+        )
+
+    plain = (f"<2de> {PAIRS[5][0]}", PAIRS[5][1])
+    assert texts(pair) == texts(pairs.change(5, pair, draw)) == plain
+    typos = texts(pairs.change(5 + 2 * 120, pair, draw))
+    assert typos[0].startswith("<2de> ") and typos[1] == plain[1]
+    assert typos[0] != plain[0] and len(typos[0]) == len(plain[0])
+    merged = texts(pairs.read([5 + 120])[0])
+    assert merged == tuple(
+        f"{one} {two}" for one, two in zip(plain, PAIRS[6], strict=True)
+    )
+    # Not with a pair of another corpus.
+    assert texts(pairs.read([79 + 120])[0])[1] == PAIRS[79][1]
+
+
+def test_changed_pairs_have_room(pairs, plan):
+    """Most of them are read as changed."""
+    changed = same = 0
+    for step in range(plan.batches_in_epoch(0)):
+        shape, rows = plan.batch(step)
+        before = pairs.read(rows)
+        after = Modification(pairs, plan, 3).change_pairs(before, shape, step)
+        for row, old, new in zip(rows, before, after, strict=True):
+            if row // 120 == 2:
+                is_same = old[0].tolist() == new[0].tolist()
+                changed, same = changed + (not is_same), same + is_same
+    assert changed >= 0.7 * (changed + same) > 0
+
+
+def test_texts_are_changed_word_by_word():
+    symbols = ["<x>"]
+    text = "der kleine <x>Hund schläft ß"
+    assert in_capitals(text, None, symbols) == "DER KLEINE <x>Hund SCHLÄFT SS"
+    assert in_title_case(text, None, symbols) == (
+        "Der Kleine <x>Hund Schläft Ss"
+    )
+    found = {
+        with_typos(text, random.Random(n).random, symbols) for n in range(60)
+    }
+    assert len(found) > 9
+    assert all(one.startswith("der ") and "<x>Hund" in one for one in found)
+    assert with_typos("ab <x>y", random.Random(1).random, symbols) == "ab <x>y"

@@ -1,0 +1,68 @@
+"""A model that has learned several languages gets the tag of each request."""
+
+import pytest
+
+from keras_deepnmt.data.directions import Direction
+
+BOTH = (
+    Direction("de", "en", "<2en>"),
+    Direction("en", "de", "<2de>"),
+    Direction("fr", "en", "<2en>"),
+)
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server(
+        models=(("both", ("de", "en")),), directions={"both": BOTH}
+    )
+
+
+def test_the_target_decides_the_tag(server):
+    answer = server.translate(["ein Hund", " ", ""], target="en")
+    assert answer.json() == {"translatedText": ["<2EN> EIN HUND", " ", ""]}
+    answer = server.translate("a dog", source="en", target="de")
+    assert answer.json() == {"translatedText": "<2DE> A DOG"}
+    # Two languages are translated to English, so it is not known which it is.
+    assert server.translate("a", source="auto", target="de").is_success
+    for unknown in ({"source": "auto"}, {"target": "fr"}):
+        answer = server.translate("a", **unknown)
+        assert answer.status_code == 400
+        assert "de to en, en to de, fr to en" in answer.json()["error"]
+
+
+def test_languages_are_those_of_all_directions(server):
+    assert server.client.get("/languages").json() == [
+        {"code": code, "name": code, "targets": targets}
+        for code, targets in (("de", ["en"]), ("en", ["de"]), ("fr", ["en"]))
+    ]
+
+
+def test_the_page_offers_each_direction(server):
+    offered = server.client.get("/page/models").json()["models"]
+    found = [(m["id"], m["name"], m["into"], m["source"]) for m in offered]
+    assert found == [
+        ("both de-en", "both", "en", "de"),
+        ("both en-de", "both", "de", "en"),
+        ("both fr-en", "both", "en", "fr"),
+    ]
+
+    def ask(path, **content):
+        content = {"model": "both", "into": "de", **content}
+        return server.client.post(f"/page/{path}", json=content)
+
+    found = ask("translate", text="a dog").json()["translations"]
+    assert found[0]["text"] == "<2DE> A DOG"
+    found = ask("translate", text="a dog", prefix="ein").json()["translations"]
+    assert found[0]["text"].startswith("ein <2DE> A DOG")
+    found = ask("inspect", source="a dog", target="ein Hund").json()
+    assert found["source"][0][0] == "<2de>"
+    found = server.client.post(
+        "/page/document",
+        params={"model": "both", "name": "a.txt", "into": "de"},
+        content=b"a dog\n\na cat\n",
+    )
+    assert found.content == b"<2DE> A DOG\n\n<2DE> A CAT\n"
+    refused = ask("translate", text="a dog", into="xx")
+    assert refused.status_code == 400
+    assert "translates into: en, de. Received: xx" in refused.json()["error"]
