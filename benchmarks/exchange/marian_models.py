@@ -9,6 +9,7 @@ and scores to `outputs.json`. CASE is a JSON object. `marian_npz.py` starts it.
 """
 
 import json
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -48,14 +49,34 @@ def main(folder: Path, case: dict) -> None:
     translations, log_probs, scores = zip(
         *(best[number] for number in range(len(sentences))), strict=True
     )
+    (folder / "translations").write_text("\n".join(translations) + "\n")
     content = {
         "sentences": sentences,
         "translations": translations,
         "log_probs": log_probs,
         "scores": scores,
+        "scorer": score(folder, vocabularies),
         "versions": {"pymarian": version("pymarian")},
     }
     (folder / "outputs.json").write_text(json.dumps(content))
+
+
+def score(folder, vocabularies) -> list[float]:
+    """Returns what Marian's scorer gives the translations, in nats."""
+    command = [sys.executable, "-m", "pymarian", "score", "--quiet"]
+    command += [
+        "--cpu-threads",
+        "1",
+        "--workspace",
+        "512",
+        "--max-length",
+        "200",
+    ]
+    command += ["--model", str(folder / "model.npz"), "--vocabs"]
+    command += [*map(str, vocabularies), "--train-sets"]
+    command += [str(folder / "sentences"), str(folder / "translations")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [float(line) for line in done.stdout.splitlines()]
 
 
 def write_vocabularies(folder, case) -> list[Path]:

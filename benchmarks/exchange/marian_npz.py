@@ -7,10 +7,11 @@
 
 `marian_models.py` trains a small model there on Multi30k, German to English,
 and translates sentences of its validation set by beam search with four
-hypotheses. Here the model is imported, and translates the same sentences. Of
-equal translations the log-probabilities are compared, of the others is counted
-which side's has the higher score. DATA is a folder of corpora with `multi30k`.
-A row for each kind of model is appended to `results/marian_npz.csv`.
+hypotheses. Its scorer scores these translations. Here the model is imported,
+scores them too, and translates the same sentences. Where the translations
+differ, it is counted whose has the higher score. DATA is a folder of corpora
+with `multi30k`. A row for each kind of model is appended to
+`results/marian_npz.csv`.
 """
 
 import argparse
@@ -100,13 +101,15 @@ def compare(folder: Path, case: dict, options) -> dict:
         one.text == other
         for one, other in zip(found, theirs["translations"], strict=True)
     ]
-    differences = [
-        abs(one.log_prob - log_prob)
-        for one, log_prob, is_equal in zip(
-            found, theirs["log_probs"], equal, strict=True
+    scored = translator.score(sentences, theirs["translations"])
+    # Of the log-probability of a whole translation, in nats.
+    from_scorer, from_search = (
+        max(
+            abs(sum(one.log_probs) - log_prob)
+            for one, log_prob in zip(scored, theirs[name], strict=True)
         )
-        if is_equal
-    ]
+        for name in ("scorer", "log_probs")
+    )
     higher = [
         one.score > score
         for one, score, is_equal in zip(
@@ -121,8 +124,8 @@ def compare(folder: Path, case: dict, options) -> dict:
         "updates": options.updates,
         "sentences": len(sentences),
         "equal_translations": sum(equal),
-        # Of the log-probability of a whole translation, in nats.
-        "largest_difference": float(f"{max(differences):.2g}"),
+        "difference_from_scorer": float(f"{from_scorer:.2g}"),
+        "difference_from_search": float(f"{from_search:.2g}"),
         "higher_here": sum(higher),
         "higher_there": len(higher) - sum(higher),
     }

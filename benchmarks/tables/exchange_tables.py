@@ -129,8 +129,9 @@ def marian_table(results: Path = RESULTS) -> list[str]:
         [
             f"{row['norm']}-norm, {row['activation']}, {row['kind']}, "
             f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            row["difference_from_scorer"],
+            row["difference_from_search"],
             f"{row['equal_translations']} of {row['sentences']}",
-            row["largest_difference"],
             f"{row['higher_here']}, {row['higher_there']}",
         ]
         for row in rows
@@ -141,15 +142,16 @@ def marian_table(results: Path = RESULTS) -> list[str]:
         markdown_table(
             [
                 "model",
+                "largest difference from Marian's scorer",
+                "from Marian's search",
                 "equal translations (4 beams)",
-                "largest difference of their log-probabilities",
                 "others with a higher score here, there",
             ],
             lines,
         ),
         f"{measured_when_and_where(rows)} pymarian {one['pymarian']}, "
-        f"{one['updates']} updates. Log-probabilities are those of whole "
-        "translations, in nats.",
+        f"{one['updates']} updates. The differences are those of the "
+        "log-probabilities of Marian's translations, in nats.",
     ]
 
 
