@@ -55,13 +55,13 @@ def main(folder: Path, case: dict) -> None:
         "translations": translations,
         "log_probs": log_probs,
         "scores": scores,
-        "scorer": score(folder, vocabularies),
+        "scorer": scored(folder, vocabularies),
         "versions": {"pymarian": version("pymarian")},
     }
     (folder / "outputs.json").write_text(json.dumps(content))
 
 
-def score(folder, vocabularies) -> list[float]:
+def scored(folder, vocabularies) -> list[float]:
     """Returns what Marian's scorer gives the translations, in nats."""
     command = [sys.executable, "-m", "pymarian", "score", "--quiet"]
     command += [
