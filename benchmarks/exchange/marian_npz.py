@@ -21,6 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import sacrebleu
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.shared.result_rows import append_row, provenance
@@ -81,6 +83,8 @@ def compare(folder: Path, case: dict, options) -> dict:
         (folder / f"train.{side}").write_text(text)
     sentences = (corpus / "valid.de").read_text().splitlines()
     sentences = sentences[: options.sentences]
+    references = (corpus / "valid.en").read_text().splitlines()
+    references = references[: len(sentences)]
     (folder / "sentences").write_text("\n".join(sentences) + "\n")
     program = Path(__file__).with_name("marian_models.py")
     told = {**case, "updates": options.updates}
@@ -126,9 +130,17 @@ def compare(folder: Path, case: dict, options) -> dict:
         "equal_translations": sum(equal),
         "difference_from_scorer": float(f"{from_scorer:.2g}"),
         "difference_from_search": float(f"{from_search:.2g}"),
+        "bleu_here": bleu([one.text for one in found], references),
+        "bleu_there": bleu(theirs["translations"], references),
         "higher_here": sum(higher),
         "higher_there": len(higher) - sum(higher),
     }
+
+
+def bleu(translations, references) -> float:
+    """BLEU by SacreBLEU's defaults."""
+    score = sacrebleu.corpus_bleu(translations, [references]).score
+    return round(score, 2)
 
 
 if __name__ == "__main__":

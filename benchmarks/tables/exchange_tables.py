@@ -133,6 +133,7 @@ def marian_table(results: Path = RESULTS) -> list[str]:
             row["difference_from_search"],
             f"{row['equal_translations']} of {row['sentences']}",
             f"{row['higher_here']}, {row['higher_there']}",
+            f"{row['bleu_here']}, {row['bleu_there']}",
         ]
         for row in rows
     ]
@@ -146,6 +147,7 @@ def marian_table(results: Path = RESULTS) -> list[str]:
                 "from Marian's search",
                 "equal translations (4 beams)",
                 "others with a higher score here, there",
+                "BLEU here, there",
             ],
             lines,
         ),
