@@ -43,10 +43,10 @@ def main(folder: Path, case: dict) -> None:
     # Lines as `NUMBER ||| TEXT ||| F0= LOG-PROBABILITY ||| SCORE`, best first.
     best = {}
     for line in "\n".join(translator.translate(sentences)).splitlines():
-        number, text, features, score = map(str.strip, line.split("|||"))
+        number, text, features, _ = map(str.strip, line.split("|||"))
         log_prob = float(features.removeprefix("F0="))
-        best.setdefault(int(number), (text, log_prob, float(score)))
-    translations, log_probs, scores = zip(
+        best.setdefault(int(number), (text, log_prob))
+    translations, log_probs = zip(
         *(best[number] for number in range(len(sentences))), strict=True
     )
     (folder / "translations").write_text("\n".join(translations) + "\n")
@@ -54,7 +54,6 @@ def main(folder: Path, case: dict) -> None:
         "sentences": sentences,
         "translations": translations,
         "log_probs": log_probs,
-        "scores": scores,
         "scorer": scored(folder, vocabularies),
         "versions": {"pymarian": version("pymarian")},
     }
