@@ -114,22 +114,6 @@ def compare(folder: Path, case: dict, options) -> dict:
         )
         for name in ("scorer", "log_probs")
     )
-    scored = translator.score(sentences, theirs["translations"])
-    # Of the log-probability of a whole translation, in nats.
-    from_scorer, from_search = (
-        max(
-            abs(one.total - log_prob)
-            for one, log_prob in zip(scored, theirs[name], strict=True)
-        )
-        for name in ("scorer", "log_probs")
-    )
-    higher = [
-        one.score > score
-        for one, score, is_equal in zip(
-            found, theirs["scores"], equal, strict=True
-        )
-        if not is_equal
-    ]
     # By the same measure, since Marian's decoder may have another.
     higher = [
         one.score > other.total / len(other.tokens) ** case["normalize"]
