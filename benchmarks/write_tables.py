@@ -22,6 +22,7 @@ from benchmarks.tables.exchange_tables import (
     checkpoint_table,
     exchange_table,
     marian_export_table,
+    marian_table,
     torch_table,
 )
 from benchmarks.tables.letter_case_tables import letter_case_table
@@ -55,6 +56,7 @@ PAGES = {
         *exchange_table(),
         *torch_table(),
         *checkpoint_table(),
+        *marian_table(),
         *marian_export_table(),
         *ctranslate2_table(),
         *onnx_table(),

@@ -27,8 +27,14 @@ REPOSITORY = Path(__file__).parents[1]
 PURPOSES = {
     **SLOT_PURPOSES,
     "position_encoding": "tells the order of the tokens",
+    "kernel_initializer": "draws the initial kernels of the blocks",
 }
-LAYERS = {**SLOT_LAYERS, "position_encoding": POSITION_LAYERS}
+LAYERS = {
+    **SLOT_LAYERS,
+    "position_encoding": POSITION_LAYERS,
+    "kernel_initializer": ("DepthScaledInitializer",),
+}
+KINDS = (keras.layers.Layer, keras.initializers.Initializer)
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
@@ -95,7 +101,7 @@ def layers_table() -> str:
     """Returns the table of layers for their README, from their docstrings."""
     rows = []
     for name, layer in sorted(vars(keras_deepnmt.layers).items()):
-        if inspect.isclass(layer) and issubclass(layer, keras.layers.Layer):
+        if inspect.isclass(layer) and issubclass(layer, KINDS):
             file = Path(inspect.getfile(layer)).name
             text = inspect.getdoc(layer)
             rows.append(

@@ -163,6 +163,16 @@ LAYERS = [
         {"inputs": (B, T, D), "outputs": (B, T, D)},
     ),
     LayerEntry(
+        "DeepNorm",
+        functools.partial(keras_deepnmt.layers.DeepNorm, "decoder", 5, 3),
+        {"inputs": (B, T, D), "outputs": (B, T, D)},
+    ),
+    LayerEntry(
+        "LayerDrop",
+        functools.partial(keras_deepnmt.layers.LayerDrop, 0.3),
+        {"inputs": (B, T, D), "outputs": (B, T, D)},
+    ),
+    LayerEntry(
         "SinusoidalPositionEncoding",
         keras_deepnmt.layers.SinusoidalPositionEncoding,
         {"inputs": (B, T, D)},
@@ -593,8 +603,11 @@ THREE_LAYERS = dict.fromkeys(
 def small_variant(variant):
     """Arguments that make a variant small; its sizes differ only in numbers."""
     # A gate has a 32nd of the width, and a narrow one is likely to start dead.
-    wide = {"hidden_dim": 256} if "gated" in variant else {}
-    return {**THREE_LAYERS, **wide}
+    changes = {"hidden_dim": 256} if "gated" in variant else {}
+    if variant == "transformer_layer_drop":
+        # A block that few updates all skip would not move.
+        changes["layer_drop"] = 0.01
+    return {**THREE_LAYERS, **changes}
 
 
 MODELS += [

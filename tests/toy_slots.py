@@ -7,7 +7,7 @@ test of the slots tests the model and not the layers.
 import keras
 from keras import ops
 
-from keras_deepnmt.layers import MultiHeadAttention
+from keras_deepnmt.layers import MultiHeadAttention, ResidualConnection
 
 register = keras.saving.register_keras_serializable(package="toy_slots")
 
@@ -221,6 +221,38 @@ class PeakPenalty(keras.layers.Layer):
         return {**super().get_config(), **options}
 
 
+@register
+class WeighedResidual(ResidualConnection):
+    """Weighs the input of a sub-layer before it adds the output."""
+
+    def build(self, inputs_shape, outputs_shape=None):
+        super().build(inputs_shape, outputs_shape)
+        self.weight = self.add_weight(
+            name="weight", shape=(), initializer="ones"
+        )
+
+    def call(self, inputs, outputs, training=None):
+        weight = ops.cast(self.weight, inputs.dtype)
+        return super().call(weight * inputs, outputs, training=training)
+
+
+@register
+class BlockMixture(keras.layers.Layer):
+    """Mixes the input of a block with its output."""
+
+    def build(self, inputs_shape, outputs_shape=None):
+        self.share = self.add_weight(
+            name="share", shape=(), initializer=keras.initializers.Constant(0.1)
+        )
+
+    def call(self, inputs, outputs):
+        share = ops.cast(self.share, inputs.dtype)
+        return outputs + share * (inputs - outputs)
+
+    def compute_output_shape(self, inputs_shape, outputs_shape=None):
+        return inputs_shape
+
+
 def all_slots(num_decoder_layers, feeds_back):
     """A prototype for every slot of a model at once."""
     return {
@@ -233,4 +265,6 @@ def all_slots(num_decoder_layers, feeds_back):
         "encoder_fusion": MemoryByBlock(num_decoder_layers),
         "output_fusion": SurfaceMixture(),
         "layer_diversity": PeakPenalty(),
+        "residual_connection": WeighedResidual(),
+        "layer_drop": BlockMixture(),
     }

@@ -119,6 +119,40 @@ def checkpoint_table(results: Path = RESULTS) -> list[str]:
     ]
 
 
+def marian_table(results: Path = RESULTS) -> list[str]:
+    """Returns the blocks of the table of models that Marian trained."""
+    rows = read_rows(results / "marian_npz.csv")
+    rows = newest_rows(rows, "kind", "shared", "norm")
+    if not rows:
+        return []
+    lines = [
+        [
+            f"{row['norm']}-norm, {row['activation']}, {row['kind']}, "
+            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            f"{row['equal_translations']} of {row['sentences']}",
+            row["largest_difference"],
+            f"{row['higher_here']}, {row['higher_there']}",
+        ]
+        for row in rows
+    ]
+    one = rows[0]
+    return [
+        "Models that Marian trained on Multi30k, by `marian_npz.py`:",
+        markdown_table(
+            [
+                "model",
+                "equal translations (4 beams)",
+                "largest difference of their log-probabilities",
+                "others with a higher score here, there",
+            ],
+            lines,
+        ),
+        f"{measured_when_and_where(rows)} pymarian {one['pymarian']}, "
+        f"{one['updates']} updates. Log-probabilities are those of whole "
+        "translations, in nats.",
+    ]
+
+
 def marian_export_table(results: Path = RESULTS) -> list[str]:
     """Returns the Markdown blocks of exports; none without rows."""
     rows = read_rows(results / "marian_hf_export.csv")

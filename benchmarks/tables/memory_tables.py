@@ -57,6 +57,9 @@ def _checkpointing_table():
             "between updates (MiB)": lambda row: decimals(
                 row["mib_between"], 0
             ),
+            "difference (MiB)": lambda row: decimals(
+                float(row["mib_most"]) - float(row["mib_between"]), 0
+            ),
             "time of an update, kept = 1": lambda row: decimals(
                 float(row["seconds"]) / kept[row["layers"], row["commit"]], 2
             ),

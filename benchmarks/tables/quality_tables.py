@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.deep_tables import deep_tables
 from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
@@ -18,6 +19,7 @@ def quality_tables():
         *_export_parity(),
         *number_tables(),
         *length_tables(),
+        *deep_tables(),
     ]
 
 

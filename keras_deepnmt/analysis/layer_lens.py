@@ -51,7 +51,7 @@ def layer_lens(
     real = np.asarray(labels) != 0
     lens = {}
     for name, states in outputs.items():
-        logits = ops.cast(model.project(behind_stack(states)), "float32")
+        logits = model.project(behind_stack(states))
         log_probs = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))
         of_labels = np.take_along_axis(
             log_probs, np.asarray(labels)[..., None], axis=-1

@@ -16,6 +16,8 @@ from keras_deepnmt.models.transformer_layers import (
     relative_position,
 )
 
+# Slots whose layers do nothing in translation.
+_OF_TRAINING = ("layer_diversity", "layer_drop")
 _SUBLAYERS = {
     "encoder": ("attention", "feed_forward"),
     "decoder": ("attention", "cross_attention", "feed_forward"),
@@ -47,8 +49,8 @@ def check_plain(model: Any, engine: str) -> None:
         raise UserError(f"{rule}. Received: {type(model).__name__}")
     config = model.get_config()
     for slot in SLOTS:
-        if slot == "layer_diversity" or config[slot] is None:
-            continue  # a loss, which translation does not have
+        if slot in _OF_TRAINING or config[slot] is None:
+            continue
         name = config[slot]["class_name"].rpartition(">")[2]
         raise UserError(
             f"{rule}: it has nothing that computes {name} in `{slot}`. Train "

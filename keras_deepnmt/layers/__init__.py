@@ -25,11 +25,15 @@ from keras_deepnmt.layers.conv_decoder_block import (
 from keras_deepnmt.layers.conv_encoder_block import (
     ConvEncoderBlock as ConvEncoderBlock,
 )
+from keras_deepnmt.layers.deep_norm import DeepNorm as DeepNorm
 from keras_deepnmt.layers.dense_attention import (
     DenseAttention as DenseAttention,
 )
 from keras_deepnmt.layers.dense_attention_memory import (
     DenseAttentionMemory as DenseAttentionMemory,
+)
+from keras_deepnmt.layers.depth_scaled_initializer import (
+    DepthScaledInitializer as DepthScaledInitializer,
 )
 from keras_deepnmt.layers.dropout import Dropout as Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward as FeedForward
@@ -49,6 +53,7 @@ from keras_deepnmt.layers.layer_aggregation import (
 from keras_deepnmt.layers.layer_diversity import (
     LayerDiversity as LayerDiversity,
 )
+from keras_deepnmt.layers.layer_drop import LayerDrop as LayerDrop
 from keras_deepnmt.layers.learned_position_embedding import (
     LearnedPositionEmbedding as LearnedPositionEmbedding,
 )

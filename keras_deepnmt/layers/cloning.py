@@ -6,17 +6,34 @@ import keras
 def initializer_config(initializer, name="attention_initializer"):
     """Serializes an initializer, the argument `name` of a layer or model.
 
-    It is `None`, or anything that `keras.initializers.get` takes. Raises a
+    It is `None`, anything that `keras.initializers.get` takes, or one of this
+    package by its class name, as `"DepthScaledInitializer"` or, with its
+    arguments, `{"DepthScaledInitializer": {"alpha": 0.5}}`. Raises a
     `ValueError` for other values.
     """
     try:
-        found = keras.initializers.get(initializer)
-    except ValueError as error:
+        found = keras.initializers.get(_named_initializer(initializer))
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be a Keras initializer or its name, such as "
             f'"glorot_uniform", or None. Received: {name}={initializer!r}.'
         ) from error
     return None if found is None else keras.initializers.serialize(found)
+
+
+def _named_initializer(initializer):
+    """Makes the initializer of this package that a recipe names, if any."""
+    options = {}
+    if isinstance(initializer, dict) and len(initializer) == 1:
+        ((initializer, options),) = initializer.items()
+    if isinstance(initializer, str):
+        kind = keras.saving.get_registered_object(
+            f"keras_deepnmt>{initializer}"
+        )
+        if isinstance(kind, type):
+            if issubclass(kind, keras.initializers.Initializer):
+                return kind(**options)
+    return initializer
 
 
 def prototype_config(layer):

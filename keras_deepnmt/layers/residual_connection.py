@@ -56,6 +56,9 @@ class ResidualConnection(keras.layers.Layer):
         - [Wang et al., 2019](https://arxiv.org/abs/1906.01787), Section 2.
     """
 
+    # Slots of a model that the layer fits: a recipe may name it there.
+    slots = ("residual_connection",)
+
     def __init__(
         self,
         dropout=0.1,

@@ -24,14 +24,15 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     which each step adds a position, and `static_cache` the cache of the
     source, which is computed once per sentence.
     Differs from the paper: as `TransformerEncoderBlock`; `self_attention`
-    replaces the self-attention by another layer.
+    replaces the self-attention by another layer, and `residual_connection` what
+    is around each sub-layer.
     Cost: `8 D^2 + 2 D F` weights.
 
     Args:
         num_heads, intermediate_dim, self_attention, dropout,
         attention_dropout, activation, layer_norm_epsilon, normalize_first,
-        key_bias, attention_initializer, relative_position, **kwargs: as in
-            `TransformerEncoderBlock`.
+        key_bias, attention_initializer, relative_position, residual_connection,
+        kernel_initializer, **kwargs: as in `TransformerEncoderBlock`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
@@ -72,6 +73,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
             "cross_attention_residual"
         )
         self.cross_attention_residual.build(inputs_shape)
+        self._initialize("cross_attention")
 
     def call(
         self,

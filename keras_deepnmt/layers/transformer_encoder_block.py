@@ -15,6 +15,7 @@ from keras_deepnmt.layers.cloning import (
     clone_prototype,
     initializer_config,
     prototype_config,
+    prototype_name,
     prototype_of,
 )
 from keras_deepnmt.layers.feed_forward import FeedForward
@@ -34,7 +35,8 @@ class TransformerEncoderBlock(Block):
         y = residual(c, FFN(c))
 
     Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V);
-    `self_attention` replaces the attention by another layer.
+    `self_attention` replaces the attention by another layer, and
+    `residual_connection` what is around each sub-layer.
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
@@ -57,6 +59,11 @@ class TransformerEncoderBlock(Block):
         relative_position: unbuilt layer of relative positions of the
             self-attention, as in `MultiHeadAttention`; or `None`. A layer in
             `self_attention` that has one keeps its own.
+        residual_connection: unbuilt layer that joins the input and the output
+            of each sub-layer, such as `DeepNorm`, which is cloned; or `None`
+            for `ResidualConnection`.
+        kernel_initializer: Keras initializer of all kernels of the sub-layers,
+            also of a layer in `self_attention`; `None` for their own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -70,6 +77,11 @@ class TransformerEncoderBlock(Block):
 
     Returns:
         Float tensor `(B, S, D)`.
+
+    Raises:
+        ValueError: for sizes or probabilities out of range, and for
+            `normalize_first` with a `residual_connection` that always
+            normalizes the sum.
 
     Masking: uses `padding_mask` and the mask that Keras attaches to the inputs,
     which is attached to the output too.
@@ -96,6 +108,8 @@ class TransformerEncoderBlock(Block):
         key_bias=False,
         attention_initializer=None,
         relative_position=None,
+        residual_connection=None,
+        kernel_initializer=None,
         **kwargs,
     ):
         check_integer("num_heads", num_heads)
@@ -118,6 +132,11 @@ class TransformerEncoderBlock(Block):
         self.relative_position = prototype_config(relative_position)
         check_takes_positions(
             self.self_attention, "self_attention", self.relative_position
+        )
+        self.residual_connection = prototype_config(residual_connection)
+        _check_takes_pre_norm(self.residual_connection, normalize_first)
+        self.kernel_initializer = initializer_config(
+            kernel_initializer, "kernel_initializer"
         )
         prototype = prototype_of(self.self_attention)
         reads_states = getattr(prototype, "reads_layer_states", False)
@@ -142,6 +161,7 @@ class TransformerEncoderBlock(Block):
             "feed_forward_residual"
         )
         self.feed_forward_residual.build(inputs_shape)
+        self._initialize("attention", "feed_forward")
 
     def call(self, inputs, padding_mask=None, layer_states=None, training=None):
         check_mask("padding_mask", padding_mask, inputs.shape[:2])
@@ -184,13 +204,36 @@ class TransformerEncoderBlock(Block):
         )
 
     def _make_residual(self, name):
-        return ResidualConnection(
-            dropout=self.dropout,
-            layer_norm_epsilon=self.layer_norm_epsilon,
-            normalize_first=self.normalize_first,
-            name=name,
-            dtype=self.dtype_policy,
-        )
+        options = {
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "normalize_first": self.normalize_first,
+        }
+        if self.residual_connection is not None:
+            return clone_prototype(
+                self.residual_connection, name, self.dtype_policy, **options
+            )
+        return ResidualConnection(**options, name=name, dtype=self.dtype_policy)
+
+    def _initialize(self, *sublayers):
+        """Draws the kernels of sub-layers, if they are not their own.
+
+        The block's initializer decides, or else the residual connection.
+        """
+        for name in sublayers:
+            residual = getattr(self, f"{name}_residual")
+            choose = getattr(residual, "initializer_of", None)
+            if self.kernel_initializer is not None:
+                choose = self._own_initializer
+            if choose is None:
+                continue
+            for weight in getattr(self, name).weights:
+                if weight.name == "kernel":
+                    initializer = choose(weight.path)
+                    weight.assign(initializer(weight.shape, weight.dtype))
+
+    def _own_initializer(self, path):
+        return keras.initializers.get(self.kernel_initializer)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
@@ -209,4 +252,17 @@ class TransformerEncoderBlock(Block):
             "key_bias": self.key_bias,
             "attention_initializer": self.attention_initializer,
             "relative_position": self.relative_position,
+            "residual_connection": self.residual_connection,
+            "kernel_initializer": self.kernel_initializer,
         }
+
+
+def _check_takes_pre_norm(residual_connection, normalize_first):
+    if not normalize_first or residual_connection is None:
+        return
+    if "normalize_first" not in prototype_of(residual_connection).get_config():
+        raise ValueError(
+            "`normalize_first` must be False with a `residual_connection` that "
+            "has no such argument. Received: normalize_first=True with "
+            f"{prototype_name(residual_connection)}. Leave one of them out."
+        )

@@ -23,6 +23,8 @@ SLOT_PURPOSES = {
     "encoder_fusion": "gives each decoder block a mixture of encoder states",
     "output_fusion": "fuses the prediction with one from source embeddings",
     "layer_diversity": "adds a loss that makes adjacent layers differ",
+    "residual_connection": "joins the input and output of each sub-layer",
+    "layer_drop": "lets training skip a block",
 }
 
 

@@ -52,6 +52,9 @@ SIGNATURES = {
     "source_embeddings, memory_padding_mask=, project=)",
     "layer_diversity": "layer(layer_states, padding_mask=) and returns the "
     "last state, (B, S, D)",
+    "residual_connection": "layer(inputs, outputs) and returns (B, S, D), with "
+    "a method before(inputs) that returns (B, S, D)",
+    "layer_drop": "layer(inputs, outputs) and returns (B, S, D)",
 }
 
 
@@ -109,6 +112,10 @@ def _try_slot(slot, arguments, policy, sizes):
             )
         elif slot == "output_fusion":
             trial.output_fusion()
+        elif slot == "residual_connection":
+            trial.residual_connection()
+        elif slot == "layer_drop":
+            trial.call(trial.state(), trial.state())
         else:
             trial.diversity(arguments["num_encoder_layers"])
 
@@ -166,6 +173,8 @@ def _clone(slot, config, arguments, policy):
     if slot.endswith("self_attention"):
         initializer = arguments["attention_initializer"]
         return clone_prototype(config, slot, policy, initializer)
+    if slot in ("residual_connection", "layer_drop"):
+        return clone_prototype(config, slot, policy)
     side = "encoder" if slot == "layer_diversity" else None
     return clone_slot(arguments, slot, policy, side)
 
@@ -212,7 +221,7 @@ class _Trial:
         self.slot = slot
         self.layer = layer
         self.sizes = sizes
-        source = slot.startswith(("source", "encoder", "layer"))
+        source = slot.startswith(("source", "encoder", "layer", "residual"))
         self.length = _SOURCE if source else _TARGET
         self.shape = (_BATCH, self.length, sizes.width)
         self.step_shape = (_BATCH * _BEAMS, 1, sizes.width)
@@ -296,6 +305,13 @@ class _Trial:
             self.refuse("which has no method `static_cache`")
         method = self.layer.static_cache
         call(self.step_shape, self.trace(method, memory, embeddings, **options))
+
+    def residual_connection(self):
+        self.call(self.state(), self.state())
+        if not hasattr(self.layer, "before"):
+            self.refuse("which has no method `before`")
+        result = self.trace(self.layer.before, self.state())
+        self.expect(result, self.shape)
 
     def diversity(self, num_layers):
         states = [self.state()] * num_layers

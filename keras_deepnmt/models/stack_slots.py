@@ -4,21 +4,25 @@ from keras_deepnmt.layers.cloning import prototype_config, prototype_of
 from keras_deepnmt.masks import padding_mask
 
 
-def run_stack(blocks, x, run_block, aggregation, diversity, options):
+def run_stack(blocks, x, run_block, aggregation, diversity, options, drops=()):
     """Runs the blocks of a stack one after another.
 
     `run_block(block, x, layer_states)` returns a block's output, where
     `layer_states` are its `lower_states`. `options` are the aggregation's
     arguments besides the states: `padding_mask`, or `cache` and `cache_index`,
-    see `decoder_options`. Returns the list of `x` and the blocks' outputs, the
+    see `decoder_options`. `drops` are the layers that may skip a block, by the
+    names of the blocks; a block that is skipped passes its input on. Returns
+    the list of `x` and the blocks' outputs, the
     last one replaced by the aggregation's output if there is one, and the
     aggregation's cache or `None`.
     """
     layer_states, aggregated = [x], []
     feeds_back = getattr(aggregation, "feeds_back", False)
     for block in blocks:
-        lower = lower_states(block, layer_states)
-        layer_states.append(run_block(block, x, lower))
+        output = run_block(block, x, lower_states(block, layer_states))
+        if block.name in drops:
+            output = drops[block.name](x, output)
+        layer_states.append(output)
         is_full_sequence = "padding_mask" in options
         if block is blocks[-1] and diversity is not None and is_full_sequence:
             # Its output must be used: a functional graph drops a layer whose

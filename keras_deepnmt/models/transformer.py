@@ -66,6 +66,15 @@ class Transformer(Seq2Seq):
       options `reduction` and `positions` (`"source"`, `"target"`), the model
       sets them so that it adds a sum over real positions, which training
       divides by their number.
+    * `residual_connection`: called like `layers.ResidualConnection` with the
+      input and the output of each sub-layer of the blocks; its method `before`
+      returns what the sub-layer reads. If it has the options `stack`,
+      `num_encoder_layers` and `num_decoder_layers`, the model sets them. A
+      method `initializer_of(path)` returns the initializer of a kernel of the
+      sub-layer.
+    * `layer_drop`: called with the input and the output of each block; returns
+      what the block above reads. A number is short for `layers.LayerDrop` with
+      that probability.
 
     A layer that is not of this package is tried on symbolic tensors when the
     model is made, in training's call and in a decoding step, and refused if its
@@ -83,7 +92,7 @@ class Transformer(Seq2Seq):
         intermediate_dim: int. Feed-forward width F, the paper's d_ff.
         num_heads: int. Attention heads N.
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
-        source_embedding_layer, ..., layer_diversity: slots, see above.
+        source_embedding_layer, ..., layer_drop: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
             layer called with `x` `(B, T, D)` and `start_index=`, which returns
             `x` with positions, such as `layers.SinusoidalPositionEncoding`, or
@@ -116,6 +125,11 @@ class Transformer(Seq2Seq):
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a
             tenth of the variance of `"glorot_uniform"`.
+        kernel_initializer: Keras initializer, or its name, of all kernels of
+            the blocks, also of layers in their slots; one with a method
+            `at_block`, such as `layers.DepthScaledInitializer`, is asked for
+            that of each block by its number, from 1. `None` is that of each
+            layer.
         max_length: int. Longest source or target, in tokens.
         encode_end: bool. Whether the encoder reads the token that ends the
             source. Without it an empty source has no token to attend to, and
@@ -157,6 +171,8 @@ class Transformer(Seq2Seq):
         encoder_fusion=None,
         output_fusion=None,
         layer_diversity=None,
+        residual_connection=None,
+        layer_drop=None,
         position_encoding="sinusoidal",
         share_position_encoding=True,
         embedding_scale=None,
@@ -171,6 +187,7 @@ class Transformer(Seq2Seq):
         final_norm=None,
         key_bias=False,
         attention_initializer=None,
+        kernel_initializer=None,
         max_length=1024,
         encode_end=True,
         dtype=None,
@@ -183,6 +200,9 @@ class Transformer(Seq2Seq):
         arguments |= slot_configs(arguments)
         arguments["attention_initializer"] = initializer_config(
             attention_initializer
+        )
+        arguments["kernel_initializer"] = initializer_config(
+            kernel_initializer, "kernel_initializer"
         )
         arguments["activation"] = keras.activations.serialize(
             keras.activations.get(activation)
@@ -202,6 +222,8 @@ class Transformer(Seq2Seq):
         )
         self.encoder_blocks = builder.blocks("encoder")
         self.decoder_blocks = builder.blocks("decoder")
+        self.encoder_drops = builder.block_drops("encoder")
+        self.decoder_drops = builder.block_drops("decoder")
         self.encoder_norm = builder.stack_norm("encoder_norm")
         self.decoder_norm = builder.stack_norm("decoder_norm")
         self.source_embedding_layer = builder.clone("source_embedding_layer")
@@ -253,6 +275,7 @@ class Transformer(Seq2Seq):
             self.encoder_aggregation,
             self.encoder_diversity,
             {"padding_mask": mask},
+            self.encoder_drops,
         )
         x = layer_states[-1]
         if self.encoder_norm is not None:
@@ -292,6 +315,7 @@ class Transformer(Seq2Seq):
             self.decoder_aggregation,
             self.decoder_diversity,
             decoder_options(target_ids, cache, caches),
+            self.decoder_drops,
         )
         x = layer_states[-1]
         caches.update("aggregation", aggregation_cache)
@@ -326,8 +350,7 @@ class Transformer(Seq2Seq):
 
     def project(self, states):
         """Projects decoder states `(..., D)` to logits `(..., V)`."""
-        logits = self.target_embedding(states, reverse=True)
-        return logits if self.output_bias is None else self.output_bias(logits)
+        return self._scores(self.target_embedding(states, reverse=True))
 
     def repeated_projection(self, num_states):
         embedding = self.target_embedding
@@ -339,7 +362,7 @@ class Transformer(Seq2Seq):
             return None
         kernel = ops.cast(embedding.embeddings, embedding.compute_dtype)
         kernel = ops.transpose(kernel)  # (D, V)
-        return self._with_bias(lambda states: ops.matmul(states, kernel))
+        return lambda states: self._scores(ops.matmul(states, kernel))
 
     def projection_to(self, target_ids):
         embedding = self.target_embedding
@@ -349,14 +372,15 @@ class Transformer(Seq2Seq):
         else:
             kernel = ops.take(embedding.reverse_embeddings, target_ids, axis=1)
         kernel = ops.cast(kernel, embedding.compute_dtype)  # (D, W)
-        return self._with_bias(
-            lambda states: ops.matmul(states, kernel), target_ids
+        return lambda states: self._scores(
+            ops.matmul(states, kernel), target_ids
         )
 
-    def _with_bias(self, project, target_ids=None):
-        if self.output_bias is None:
-            return project
-        return lambda states: self.output_bias(project(states), target_ids)
+    def _scores(self, logits, target_ids=None):
+        """Logits with their bias, in float32 also for half precision."""
+        if self.output_bias is not None:
+            logits = self.output_bias(logits, target_ids)
+        return ops.cast(logits, "float32")
 
     def get_config(self):
         return {**super().get_config(), **self._arguments}

@@ -10,6 +10,7 @@ from keras_deepnmt.layers.cloning import (
 )
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.layer_diversity import LayerDiversity
+from keras_deepnmt.layers.layer_drop import LayerDrop
 from keras_deepnmt.layers.output_bias import OutputBias
 from keras_deepnmt.layers.sinusoidal_position_encoding import (
     SinusoidalPositionEncoding,
@@ -34,7 +35,11 @@ SLOTS = (
     "encoder_fusion",
     "output_fusion",
     "layer_diversity",
+    "residual_connection",
+    "layer_drop",
 )
+# Slots that may hold the first argument of this layer.
+_OF_NUMBERS = {"layer_diversity": LayerDiversity, "layer_drop": LayerDrop}
 SIZES = (
     "source_vocabulary_size",
     "target_vocabulary_size",
@@ -71,12 +76,13 @@ def check_arguments(arguments):
 def slot_configs(arguments):
     """Maps each slot to the configuration of its layer, or `None`.
 
-    A number for `layer_diversity` becomes `LayerDiversity` with that weight.
+    A number for `layer_diversity` becomes `LayerDiversity` with that weight,
+    and one for `layer_drop` a `LayerDrop` with that probability.
     `position_encoding` is no slot: other layers are not tried there.
     """
-    if isinstance(arguments["layer_diversity"], int | float):
-        diversity = LayerDiversity(arguments["layer_diversity"])
-        arguments = {**arguments, "layer_diversity": diversity}
+    for slot, layer in _OF_NUMBERS.items():
+        if isinstance(arguments[slot], int | float):
+            arguments = {**arguments, slot: layer(arguments[slot])}
     configs = {slot: slot_config(arguments, slot) for slot in SLOTS}
     if arguments["position_encoding"] != "sinusoidal":
         configs["position_encoding"] = slot_config(
@@ -137,6 +143,9 @@ class TransformerLayers:
             self.arguments["hidden_dim"],
             tie_weights=tie_weights,
             embeddings_initializer=self._initializer(),
+            # Its table stays in float32 under a mixed policy, and so would the
+            # product with it, the largest one of the model.
+            reverse_dtype=self.policy.compute_dtype,
             name=name,
             dtype=self.policy,
         )
@@ -205,11 +214,49 @@ class TransformerLayers:
                     self.arguments[f"{side}_self_attention"], number
                 ),
                 relative_position=self._relative_position_of(side),
+                residual_connection=self._residual_connection_of(side),
+                kernel_initializer=self._kernel_initializer_at(number),
                 name=f"{side}_block_{number}",
                 dtype=self.policy,
             )
             for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
         ]
+
+    def block_drops(self, side):
+        """The layers that may skip the blocks of a stack, by block, or `{}`."""
+        if self.arguments["layer_drop"] is None:
+            return {}
+        return {
+            block: clone_prototype(
+                self.arguments["layer_drop"], f"{block}_drop", self.policy
+            )
+            for block in (
+                f"{side}_block_{number}"
+                for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
+            )
+        }
+
+    def _residual_connection_of(self, side):
+        config = self.arguments["residual_connection"]
+        if config is None:
+            return None
+        names = ("num_encoder_layers", "num_decoder_layers")
+        layer = clone_prototype(
+            config,
+            "residual_connection",
+            self.policy,
+            stack=side,
+            **{name: self.arguments[name] for name in names},
+        )
+        return prototype_config(layer)
+
+    def _kernel_initializer_at(self, number):
+        """The initializer of the kernels in a block: it may know its depth."""
+        config = self.arguments["kernel_initializer"]
+        initializer = keras.initializers.get(config)
+        if hasattr(initializer, "at_block"):
+            initializer = initializer.at_block(number)
+        return initializer
 
     def _relative_position_of(self, side):
         """The configuration of the relative positions of a stack, or `None`."""

@@ -9,7 +9,14 @@ FOLLOWED = ("attention_dropout", "key_bias", "layer_norm_epsilon", "activation")
 # Arguments of layers that are layers themselves.
 _LAYERS = ("attention", "output_projection", "relative_position")
 # Arguments that a model sets when it clones a layer.
-_SET_BY_MODEL = ("name", "trainable", "dtype", "reduction", "positions")
+_SET_BY_MODEL = (
+    "name",
+    "trainable",
+    "dtype",
+    "reduction",
+    "positions",
+    "stack",
+)
 
 
 def slot_options(slots):

@@ -7,6 +7,9 @@ import pytest
 import tensorflow as tf
 from conformance_checks import assert_every_weight_moved
 
+from keras_deepnmt.models import Transformer
+from keras_deepnmt.xla import tuned
+
 HALF = ["mixed_bfloat16", "mixed_float16"]
 DTYPES = ["float32", *HALF]
 
@@ -72,6 +75,7 @@ def test_a_model_learns_in_half_precision(model_entry, dtype):
     inputs, labels = model_entry.example()
     scores = model(inputs)
     assert keras.backend.standardize_dtype(scores.dtype) == "float32"
+    assert model.output.dtype == "float32"
     log_probs = model.log_probs(scores)
     assert keras.backend.standardize_dtype(log_probs.dtype) == "float32"
     before = model.get_weights()
@@ -82,3 +86,36 @@ def test_a_model_learns_in_half_precision(model_entry, dtype):
     assert np.all(np.isfinite(logs["loss"]))
     assert logs["loss"][-1] < logs["loss"][0]
     assert_every_weight_moved(before, model)
+
+
+@pytest.mark.parametrize("tie_output_embedding", [True, False])
+@pytest.mark.parametrize("dtype", HALF)
+def test_training_and_searches_multiply_by_the_vocabulary_in_one_type(
+    dtype, tie_output_embedding
+):
+    keras.utils.set_random_seed(1)
+    model = Transformer(
+        *(11, 13, 8, 16, 2, 1, 1),
+        tie_output_embedding=tie_output_embedding,
+        dtype=dtype,
+    )
+    assert model.output.dtype == "float32"
+
+    def assert_is_rounded(logits):
+        """A product with float32 weights has digits that this type lacks."""
+        assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+        rounded = keras.ops.cast(logits, model.compute_dtype)
+        rounded = keras.ops.cast(rounded, "float32")
+        np.testing.assert_array_equal(logits, rounded)
+
+    # As in `fit`, which calls the model as a whole.
+    ids = np.array([[2, 5, 6, 7]])
+    assert_is_rounded(model({"source_ids": ids, "target_ids": ids}))
+    states = keras.random.normal((3, 8), dtype=model.compute_dtype, seed=1)
+    logits = model.project(states)
+    assert_is_rounded(logits)
+    few = model.projection_to(keras.ops.arange(13))(states)
+    np.testing.assert_array_equal(few, logits)
+    if tie_output_embedding:
+        repeated = model.repeated_projection(tuned.FEW_STATES[0])(states)
+        np.testing.assert_array_equal(repeated, logits)

@@ -21,6 +21,7 @@ from keras_deepnmt.exchange.ctranslate2_cost import (
     compare_with_float32,
 )
 from keras_deepnmt.exchange.engine_folders import ENGINES
+from keras_deepnmt.exchange.plain_transformer import check_plain
 from keras_deepnmt.models import Transformer
 
 pytestmark = pytest.mark.thorough(each_commit=True)
@@ -124,6 +125,7 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
     [
         ({"encoder_fusion": "FineGrainedLayerAttention"}, "`encoder_fusion`"),
         ({"output_fusion": "SurfaceFusion"}, "SurfaceFusion in `output_fus"),
+        ({"residual_connection": "DeepNorm"}, "DeepNorm in `residual_conn"),
         ({"position_encoding": None}, "`position_encoding` is None"),
         (
             {"position_encoding": "RotaryPositionEmbedding"},
@@ -139,6 +141,12 @@ def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
     with pytest.raises(UserError, match=f"only plain Transformers.*{named}"):
         export_ctranslate2(translator, tmp_path / "refused")
     assert not list(tmp_path.iterdir())
+
+
+def test_layers_that_do_nothing_in_translation_are_no_obstacle():
+    sizes = (11, 13, 8, 8, 2, 1, 1)
+    model = Transformer(*sizes, layer_drop=0.1, layer_diversity=1.0)
+    check_plain(model, "CTranslate2")
 
 
 def test_search_options_that_its_program_lacks_are_refused(demo, tmp_path):

@@ -126,7 +126,9 @@ def test_every_call_argument_of_a_layer_is_explained():
     offenders = []
     for name, layer in public_layers():
         text = section(inspect.getdoc(layer) or "", "Call arguments")
-        missing = unexplained(parameters(layer.call), text)
+        # An initializer has no `call`.
+        call = getattr(layer, "call", layer.__call__)
+        missing = unexplained(parameters(call), text)
         if missing:
             offenders.append(f"keras_deepnmt.layers.{name}: {missing}")
     refuse(offenders, "Explain these arguments under `Call arguments:`.")
