@@ -18,6 +18,7 @@ from keras_deepnmt.evaluation.translation_scores import (
 )
 from keras_deepnmt.evaluation.word_tokenizers import (
     default_tokenizer,
+    tokenizer_of_language,
     unfit_tokenizer,
 )
 from keras_deepnmt.files import lines_sha256, write_text
@@ -245,8 +246,9 @@ class Evaluation:
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
         scoring = asdict(self._run.scoring_of(self._summary))
-        if target_language not in (None, _target_language(self._run)):
-            # That of the run is for another language.
+        of_run = tokenizer_of_language(_target_language(self._run))
+        if target_language is not None and scoring["tokenize"] == of_run:
+            # It was chosen for the run's target language.
             scoring["tokenize"] = None
         scoring |= _given(
             tokenize=tokenize, lowercase=lowercase, metrics=metrics

@@ -143,7 +143,10 @@ def test_a_warning_names_the_line_of_the_document(deepnmt, digits, files):
         ("a.tsv", "line 1: has the columns id, de. Name one by `--source-c"),
         ("a.tsv --source-column dee", "no column dee (`--source-column`). Did"),
         ("a.tsv --source-column de --target-column id", "has a column id alr"),
-        ("a.tsv --target-language en", "needs a model that knows its lang"),
+        (
+            "a.tsv --source-column de --target-language en",
+            "needs a model that knows its lang",
+        ),
         ("a.xlf --source-column de", "--source-column cannot be used with a.x"),
         ("a.txt --source-column de", "needs an --input that is TSV or JSON"),
         ("a.txt --replace-targets", "needs an --input that is XLIFF or TMX"),

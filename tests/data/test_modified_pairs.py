@@ -41,7 +41,10 @@ def data(tmp_path_factory):
         )
     ]
     options = PrepareOptions(
-        train=train, vocabulary_size=140, byte_fallback=False, model_type="bpe"
+        train=train,
+        vocabulary_size=160,
+        # All capitals but one.
+        required_chars="ABCDEFGHIJKLMNOQRSTUVWXYZÄÖÜ",
     )
     prepare(options, folder / "out")
     return PreparedData(folder / "out")
@@ -123,6 +126,25 @@ def test_modifiers_change_the_text_after_the_tag(data, tokenizers, pairs):
     )
     # Not with a pair of another corpus.
     assert texts(pairs.read([79 + 120])[0])[1] == PAIRS[79][1]
+
+
+def test_a_pair_stays_where_the_vocabulary_lacks_its_capitals(
+    tokenizers, pairs
+):
+    number = 0
+    for row, plain in enumerate(pairs.read(range(80))):
+        changed = pairs.change(row + 3 * 120, plain, None)
+        source, target = PAIRS[row]
+        if "p" in source + target:
+            assert changed is plain
+            continue
+        number += 1
+        for tokenizer, ids, text in zip(
+            tokenizers, changed, (f"<2de> {source}", target), strict=True
+        ):
+            upper = text.upper().replace("<2DE>", "<2de>")
+            assert tokenizer.decode([ids]) == [upper]
+    assert 0 < number < 80
 
 
 def test_changed_pairs_have_room(pairs, plan):

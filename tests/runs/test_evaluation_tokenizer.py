@@ -12,6 +12,8 @@ import pytest
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.recipes.schema import EvaluationRecipe
+from keras_deepnmt.runs import evaluate as evaluating
 from keras_deepnmt.runs import start as module
 from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.objective_options import check_objective
@@ -117,3 +119,32 @@ def test_a_resumed_run_keeps_its_tokenizer(settle, tmp_path):
         load_recipe(folder.recipe_file, OPEN), folder, restart=True
     )
     assert restarted.evaluation.tokenize == "zh"
+
+
+@pytest.mark.parametrize(
+    ("of_run", "tokenize"), [("none", "none"), ("13a", "zh")]
+)
+def test_one_direction_of_a_test_set_has_its_tokenizer(
+    finished_run, monkeypatch, of_run, tokenize
+):
+    """Unless the recipe has one of its own."""
+    corpora = [
+        {"split": "test", "rows": [0, 2], "direction": ["zh", "en"]},
+        {"split": "test", "rows": [2, 3], "direction": ["en", "zh"]},
+    ]
+    texts = ["a", "b", "c"], ["x", "y", *TEXTS["zh"]]
+    data = SimpleNamespace(
+        manifest={"corpora": corpora}, texts=lambda split: texts
+    )
+    scoring = EvaluationRecipe(tokenize=of_run)
+    monkeypatch.setattr(RunFolder, "scoring_of", lambda *given: scoring)
+    monkeypatch.setattr(evaluating, "open_data", lambda *given: data)
+    monkeypatch.setattr(evaluating, "_target_language", lambda run: "en")
+    evaluation = evaluating.Evaluation(finished_run, target_language="zh")
+    assert evaluation.texts == (["c"], TEXTS["zh"])
+    assert evaluation.scoring["tokenize"] == tokenize
+    english = evaluating.Evaluation(finished_run, target_language="en")
+    assert english.texts[0] == ["a", "b"]
+    assert english.scoring["tokenize"] == of_run
+    with pytest.raises(UserError, match="are: en, zh. Received: fr"):
+        evaluating.Evaluation(finished_run, target_language="fr")

@@ -194,7 +194,8 @@ class ModifiedPairs:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns a pair that was read as the modifier of its row changes it.
 
-        A side with an unknown token, whose text is not known, stays as it is.
+        It stays as it is if that takes text of an unknown token, or characters
+        that have no piece.
         """
         variant = int(row) // len(self._store)
         name = self.modifiers[variant - 1] if variant else None
@@ -206,14 +207,17 @@ class ModifiedPairs:
             pair,
             strict=True,
         ):
-            if change is not None and UNKNOWN_ID not in ids:
-                (text,) = tokenizer.decode([ids])
-                tag = own_tag(text, symbols)
-                words = untagged_text(text, symbols)
-                changed = change(words, draw, symbols)
-                if changed != words:
-                    (ids,) = tokenizer.encode([tagged_text(changed, tag)])
-            sides.append(ids)
+            if change is None:
+                sides.append(ids)
+                continue
+            (text,) = tokenizer.decode([ids])
+            tag = own_tag(text, symbols)
+            words = untagged_text(text, symbols)
+            changed = change(words, draw, symbols)
+            (new_ids,) = tokenizer.encode([tagged_text(changed, tag)])
+            if UNKNOWN_ID in ids or UNKNOWN_ID in new_ids:
+                return pair
+            sides.append(ids if changed == words else new_ids)
         return sides[0], sides[1]
 
     def _joined(self, pair, other):
