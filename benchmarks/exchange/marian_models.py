@@ -9,6 +9,7 @@ and scores to `outputs.json`. CASE is a JSON object. `marian_npz.py` starts it.
 """
 
 import json
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -42,20 +43,39 @@ def main(folder: Path, case: dict) -> None:
     # Lines as `NUMBER ||| TEXT ||| F0= LOG-PROBABILITY ||| SCORE`, best first.
     best = {}
     for line in "\n".join(translator.translate(sentences)).splitlines():
-        number, text, features, score = map(str.strip, line.split("|||"))
+        number, text, features, _ = map(str.strip, line.split("|||"))
         log_prob = float(features.removeprefix("F0="))
-        best.setdefault(int(number), (text, log_prob, float(score)))
-    translations, log_probs, scores = zip(
+        best.setdefault(int(number), (text, log_prob))
+    translations, log_probs = zip(
         *(best[number] for number in range(len(sentences))), strict=True
     )
+    (folder / "translations").write_text("\n".join(translations) + "\n")
     content = {
         "sentences": sentences,
         "translations": translations,
         "log_probs": log_probs,
-        "scores": scores,
+        "scorer": scored(folder, vocabularies),
         "versions": {"pymarian": version("pymarian")},
     }
     (folder / "outputs.json").write_text(json.dumps(content))
+
+
+def scored(folder, vocabularies) -> list[float]:
+    """Returns what Marian's scorer gives the translations, in nats."""
+    command = [sys.executable, "-m", "pymarian", "score", "--quiet"]
+    command += [
+        "--cpu-threads",
+        "1",
+        "--workspace",
+        "512",
+        "--max-length",
+        "200",
+    ]
+    command += ["--model", str(folder / "model.npz"), "--vocabs"]
+    command += [*map(str, vocabularies), "--train-sets"]
+    command += [str(folder / "sentences"), str(folder / "translations")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [float(line) for line in done.stdout.splitlines()]
 
 
 def write_vocabularies(folder, case) -> list[Path]:

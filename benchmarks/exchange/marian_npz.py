@@ -7,10 +7,11 @@
 
 `marian_models.py` trains a small model there on Multi30k, German to English,
 and translates sentences of its validation set by beam search with four
-hypotheses. Here the model is imported, and translates the same sentences. Of
-equal translations the log-probabilities are compared, of the others is counted
-which side's has the higher score. DATA is a folder of corpora with `multi30k`.
-A row for each kind of model is appended to `results/marian_npz.csv`.
+hypotheses. Its scorer scores these translations. Here the model is imported,
+scores them too, and translates the same sentences. Where the translations
+differ, it is counted whose has the higher score. DATA is a folder of corpora
+with `multi30k`. A row for each kind of model is appended to
+`results/marian_npz.csv`.
 """
 
 import argparse
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import sacrebleu
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -80,6 +83,8 @@ def compare(folder: Path, case: dict, options) -> dict:
         (folder / f"train.{side}").write_text(text)
     sentences = (corpus / "valid.de").read_text().splitlines()
     sentences = sentences[: options.sentences]
+    references = (corpus / "valid.en").read_text().splitlines()
+    references = references[: len(sentences)]
     (folder / "sentences").write_text("\n".join(sentences) + "\n")
     program = Path(__file__).with_name("marian_models.py")
     told = {**case, "updates": options.updates}
@@ -100,18 +105,19 @@ def compare(folder: Path, case: dict, options) -> dict:
         one.text == other
         for one, other in zip(found, theirs["translations"], strict=True)
     ]
-    differences = [
-        abs(one.log_prob - log_prob)
-        for one, log_prob, is_equal in zip(
-            found, theirs["log_probs"], equal, strict=True
-        )
-        if is_equal
-    ]
+    scored = translator.score(sentences, theirs["translations"])
+    # Of the log-probability of a whole translation, in nats.
+    from_scorer, from_search = (
+        [
+            abs(one.total - log_prob)
+            for one, log_prob in zip(scored, theirs[name], strict=True)
+        ]
+        for name in ("scorer", "log_probs")
+    )
+    # By the same measure, since Marian's decoder may have another.
     higher = [
-        one.score > score
-        for one, score, is_equal in zip(
-            found, theirs["scores"], equal, strict=True
-        )
+        one.score > other.total / len(other.tokens) ** case["normalize"]
+        for one, other, is_equal in zip(found, scored, equal, strict=True)
         if not is_equal
     ]
     return {
@@ -121,11 +127,20 @@ def compare(folder: Path, case: dict, options) -> dict:
         "updates": options.updates,
         "sentences": len(sentences),
         "equal_translations": sum(equal),
-        # Of the log-probability of a whole translation, in nats.
-        "largest_difference": float(f"{max(differences):.2g}"),
+        "difference_from_scorer": float(f"{max(from_scorer):.2g}"),
+        # A search may have made a text of other pieces than it is cut into.
+        "as_in_search": sum(difference < 0.01 for difference in from_search),
+        "bleu_here": bleu([one.text for one in found], references),
+        "bleu_there": bleu(theirs["translations"], references),
         "higher_here": sum(higher),
         "higher_there": len(higher) - sum(higher),
     }
+
+
+def bleu(translations, references) -> float:
+    """BLEU by SacreBLEU's defaults."""
+    score = sacrebleu.corpus_bleu(translations, [references]).score
+    return round(score, 2)
 
 
 if __name__ == "__main__":

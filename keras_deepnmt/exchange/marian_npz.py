@@ -170,6 +170,8 @@ def _read_config(tensors):
                 f"{place}: `{key}` must be {allowed[0]}, since other models "
                 f"cannot be imported. Received: {value}"
             )
+    # Marian 1.10 brought the option with the norm of keys and values.
+    is_before_1_10 = "transformer-postprocess-top" not in config
     config = _DEFAULTS | config
     for key in _SIZES:
         value = config.get(key)
@@ -213,6 +215,14 @@ def _read_config(tensors):
                 f"Received: {config[key]!r}"
             )
     is_first, has_final = _NORMS[before, after], top == "n"
+    if is_first and is_before_1_10:
+        raise UserError(
+            f"{place}: a model with norms before its sub-layers must come from "
+            "Marian 1.10 or later, since earlier ones left keys and values "
+            "without a norm. Received: a model without "
+            "`transformer-postprocess-top`, of version "
+            f"{config.get('version', 'unknown')}"
+        )
     return config | {
         "normalize_first": is_first,
         "final_norm": None if has_final == is_first else has_final,

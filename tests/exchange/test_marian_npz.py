@@ -288,7 +288,7 @@ def test_a_list_of_pieces_may_have_all_spellings_of_yaml(tmp_path):
 
 
 def change(folder, **options):
-    """Changes options of the model, or its tensors by their names."""
+    """Changes or removes options of the model, or its tensors, by name."""
     file = folder / "model.npz"
     with np.load(file) as opened:
         arrays = dict(opened)
@@ -297,6 +297,8 @@ def change(folder, **options):
     for key, value in options.items():
         if key in arrays or isinstance(value, np.ndarray):
             arrays[key] = value
+        elif value is None:
+            del config[key]
         else:
             config[key] = value
     text = yaml.safe_dump(config).encode() + b"\0"
@@ -336,6 +338,19 @@ BAD_INPUTS = {
     "ssru": (
         lambda f: change(f, **{"transformer-decoder-autoreg": "rnn"}),
         "`transformer-decoder-autoreg` must be self-attention.*rnn",
+    ),
+    # Its keys and values had no norm.
+    "pre-norm before 1.10": (
+        lambda f: change(
+            f,
+            **{
+                "transformer-preprocess": "n",
+                "transformer-postprocess": "da",
+                "transformer-postprocess-top": None,
+                "version": "v1.9.0",
+            },
+        ),
+        "Marian 1.10 or later.*v1.9.0",
     ),
     "fewer layers": (
         lambda f: change(f, **{"dec-depth": 1}),
