@@ -23,10 +23,7 @@ from keras_deepnmt.commands.options.decoding import (
 )
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.commands.terminal.quiet_import import (
-    import_backend,
-    library_lines_removed,
-)
+from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.trained import find_run_folder, list_trained_models
@@ -187,28 +184,31 @@ def run(options: Namespace) -> None:
     if options.grpc_port is not None:
         import tensorflow_serving  # noqa: F401
 
-    from keras_deepnmt.server.access import Access
     from keras_deepnmt.server.api_keys import read_api_keys
-    from keras_deepnmt.server.http_app import make_app
-    from keras_deepnmt.server.json_log import json_log, log_event
-    from keras_deepnmt.server.metrics import Metrics
     from keras_deepnmt.server.process import (
         is_loopback,
         open_socket,
         run_server,
     )
     from keras_deepnmt.server.request_limits import RequestLimits
-    from keras_deepnmt.server.served_models import ServedModels
 
     limits = _limits(options, RequestLimits)
     given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
+    # What comes now imports the backend, which logs to stderr otherwise.
+    start_backend()
+    from keras_deepnmt.server.access import Access
+    from keras_deepnmt.server.http_app import make_app
+    from keras_deepnmt.server.json_log import json_log, log_event
+    from keras_deepnmt.server.metrics import Metrics
+    from keras_deepnmt.server.served_models import ServedModels
+    from keras_deepnmt.server.version_watch import VersionWatch
+
     named = _named_folders(options.models or list_trained_models()[:1])
     _check_takes_options(named, given)
     directions = _directions(named, options.languages)
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
-        start_backend()
         with library_lines_removed():
             made = {
                 name: _model(
@@ -217,8 +217,6 @@ def run(options: Namespace) -> None:
                 for name, folder in named.items()
             }
         models = ServedModels(list(made.values()))
-        from keras_deepnmt.server.version_watch import VersionWatch
-
         app = make_app(
             models,
             limits,
@@ -362,7 +360,6 @@ def _directions(named, given):
 
 def _known_directions(folder):
     """Lists those that a run or an export has recorded, each pair once."""
-    import_backend()
     from keras_deepnmt.data.directions import Directions
     from keras_deepnmt.exchange.engine_folders import find_engine
     from keras_deepnmt.serving.golden import EXPORT_FILE

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from test_training_step import dataset_of
 
-from keras_deepnmt.layers import FeedForward, MultiHeadAttention
+from keras_deepnmt.layers import (
+    FeedForward,
+    MultiHeadAttention,
+    TransformerEncoderBlock,
+)
 from keras_deepnmt.models import Seq2Seq
 from keras_deepnmt.models.training_step.training_state import seed_variables
 
@@ -121,6 +125,32 @@ def test_each_block_is_computed_again_in_training_only(monkeypatch):
     model.compile("sgd", run_eagerly=True)
     model.train_on_batch(inputs, labels)
     assert len(calls) == 2 * len(blocks)
+
+
+class MaskReader(keras.layers.Layer):
+    """Returns the mask that Keras passes on, as numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.supports_masking = True
+
+    def call(self, inputs, mask=None):
+        return keras.ops.cast(mask, "float32")
+
+
+def test_masks_of_keras_go_into_a_block_and_out_of_it():
+    inputs = keras.Input((5, 8))
+    block = TransformerEncoderBlock(2, 16, dropout=0.0)
+    states = block(keras.layers.Masking()(inputs))
+    model = keras.Model(inputs, [states, MaskReader()(states)])
+    rows = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
+    rows[0, 3:] = 0.0
+    expected, mask = model(rows, training=True)
+    np.testing.assert_array_equal(mask, [[1, 1, 1, 0, 0], [1] * 5])
+    block.recomputes_activations = True
+    again, mask_again = model(rows, training=True)
+    np.testing.assert_allclose(again, expected, 1e-5, 1e-6)
+    np.testing.assert_array_equal(mask_again, mask)
 
 
 def test_the_option_is_saved_with_the_model(tmp_path):

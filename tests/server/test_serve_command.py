@@ -5,6 +5,7 @@ The command line refuses wrong models and options in one line, too.
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from digit_run import environment
 from forked_processes import ForkedProcess
 
 from keras_deepnmt.cli import main
+from keras_deepnmt.trained import find_run_folder
 
 pytestmark = pytest.mark.thorough(each_commit=True)
 
@@ -119,7 +121,16 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
         capfd, "nowhere_de_en", "--port", "0"
     )
     (tmp_path / "mine").mkdir()
-    assert "--languages de-en" in refused(capfd, tmp_path / "mine")
+    assert "not a finished run" in refused(capfd, tmp_path / "mine")
+    # A run of an earlier version did not write its languages.
+    shutil.copytree(
+        find_run_folder("transformer_tiny.demo_de_en"), tmp_path / "earlier"
+    )
+    file = tmp_path / "earlier" / "translator.json"
+    summary = json.loads(file.read_text())
+    del summary["directions"]
+    file.write_text(json.dumps(summary))
+    assert "--languages de-en" in refused(capfd, tmp_path / "earlier")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         assert "NAME=" in refused(capfd, "a b")

@@ -288,7 +288,8 @@ class Modification(BatchTransform):
         seed: non-negative integer.
 
     Example:
-    >>> training_dataset(pairs, plan, transforms=[Modification(pairs, plan)])
+    >>> changes = Modification(pairs, plan, seed=1)
+    >>> training_dataset(pairs, plan, transforms=[changes])
     """
 
     def __init__(
