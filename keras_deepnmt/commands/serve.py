@@ -405,9 +405,7 @@ def _model(name, folder, directions, options, limits, metrics):
         number = int(resolved) if resolved.isdecimal() else 1
     elif is_export(folder):
         number = _last_version(folder)
-    return ServedModel(
-        name, directions[0][:2], make_version, number, directions
-    )
+    return ServedModel(name, directions, make_version, number)
 
 
 def _last_version(folder):

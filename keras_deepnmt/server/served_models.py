@@ -80,11 +80,9 @@ class ServedModel:
 
     Args:
         name: its name in addresses.
-        languages: codes of its source and target language.
+        directions: its languages and their tags, at least one.
         make_version: function that makes the `Version` of a number.
         number: the number of its first version.
-        directions: its languages and their tags, if it has several directions.
-            Defaults to one of `languages`, without a tag.
 
     Attributes:
         name, directions: as above.
@@ -94,13 +92,12 @@ class ServedModel:
     def __init__(
         self,
         name: str,
-        languages: tuple[str, str],
+        directions: Sequence[Direction],
         make_version: Callable[[int], Version],
         number: int = 1,
-        directions: Sequence[Direction] = (),
     ):
         self.name = name
-        self.directions = tuple(directions) or (Direction(*languages, None),)
+        self.directions = tuple(directions)
         self._make_version = make_version
         self.current = make_version(number)
         self._loading: int | None = None

@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from keras_deepnmt.cli import main
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.api_keys import ApiKeys
@@ -34,7 +35,9 @@ def client(ctranslate2_demo):
     # Fewer than a request may have.
     engine._model.longest = 100
     model = ServedModel(
-        "demo", ("de", "en"), lambda number: Version(number, engine, limits)
+        "demo",
+        [Direction("de", "en", None)],
+        lambda number: Version(number, engine, limits),
     )
     models = ServedModels([model])
     model.current.queue.ready.result()

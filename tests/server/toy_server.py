@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from fastapi.testclient import TestClient
 
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.api_keys import ApiKeys
@@ -178,7 +179,7 @@ class ToyServer:
             [
                 ServedModel(
                     name,
-                    pair,
+                    directions.get(name, [Direction(*pair, None)]),
                     lambda number, name=name: Version(
                         number,
                         self.engine,
@@ -186,7 +187,6 @@ class ToyServer:
                         0.001,
                         partial(self.metrics.note_batch, name),
                     ),
-                    directions=directions.get(name, ()),
                 )
                 for name, pair in models
             ]

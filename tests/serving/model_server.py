@@ -4,6 +4,7 @@ import contextlib
 
 from threaded_server import threaded_server
 
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.http_app import make_app
@@ -29,7 +30,7 @@ def model_server(**engines):
         [
             ServedModel(
                 name,
-                ("de", "en"),
+                [Direction("de", "en", None)],
                 lambda number, make=make: Version(number, make(number), limits),
             )
             for name, make in engines.items()
