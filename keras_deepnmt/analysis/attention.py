@@ -7,7 +7,7 @@ import numpy as np
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.figure import Figure, HeatMap, Table
 from keras_deepnmt.analysis.hybrid_self_attention import branch_names
-from keras_deepnmt.decoding.coverage import attention_to_source
+from keras_deepnmt.layers.recording import attention_to_source
 
 _END = "/weights"
 NUM_SENTENCES = 3

@@ -12,6 +12,7 @@ from keras_deepnmt.analysis.attention import (
     cross_attention_names,
 )
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
+from keras_deepnmt.layers.recording import usual_alignment_block
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.models.ensemble import Ensemble
 from keras_deepnmt.translator.batches import (
@@ -175,10 +176,7 @@ def _mean_of_heads(weights):
 def _attention_name(model, layer):
     names = cross_attention_names(recorded_names(model))
     if layer is None:
-        # The last but one aligns best in models of six blocks (Garg et al.,
-        # 2019), the last in the quickstart's of two
-        # (`benchmarks/quality/README.md`).
-        layer = len(names) if len(names) < 3 else len(names) - 1
+        layer = usual_alignment_block(len(names))
     if not 1 <= layer <= len(names):
         raise ValueError(
             "`layer` must be a decoder block with attention, 1 to "

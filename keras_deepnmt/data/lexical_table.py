@@ -7,6 +7,10 @@ import numpy as np
 
 # Stands for the empty source word, which every sentence has.
 EMPTY_ID = -1
+# The prior of a target word to be the translation of no source word, and how
+# much links near the diagonal are preferred, of Dyer et al. (2013).
+EMPTY_PROBABILITY = 0.08
+TENSION = 4.0
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,24 @@ class LexicalTable:
 
 
 def learn_lexical_table(
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]], iterations: int = 5
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    iterations: int = 5,
+    tension: float | None = None,
 ) -> LexicalTable:
     """Learns which words are translations of each other.
 
     IBM Model 1 (Brown et al., 1993, Section 4.2), by expectation maximization:
     each target word is the translation of one source word of its sentence, or
-    of the empty word, whatever their places. It starts with equal
-    probabilities; the result does not depend on anything random.
+    of the empty word, whatever their places. With a `tension` words at like
+    places of their sentences are preferred, by the diagonal prior of Dyer et
+    al. (2013, Section 2). It starts with equal probabilities; the result does
+    not depend on anything random.
 
     Args:
         pairs: Ids of each source and target sentence, without special ids.
         iterations: Number of iterations.
+        tension: How much links near the diagonal are preferred; each pair must
+            then have a source word.
 
     Returns:
         The table of all pairs of words that occur in a common sentence pair.
@@ -75,7 +85,7 @@ def learn_lexical_table(
     >>> best
     {1: 5, 2: 6}
     """
-    sources, targets, words = [], [], []
+    sources, targets, words, priors = [], [], [], []
     num_words = 0
     for source, target in pairs:
         source = np.array([EMPTY_ID, *source], "int64")
@@ -85,6 +95,9 @@ def learn_lexical_table(
         targets.append(np.repeat(target, len(source)))
         numbers = np.arange(num_words, num_words + len(target))
         words.append(np.repeat(numbers, len(source)))
+        if tension is not None:
+            prior = _diagonal_prior(len(source) - 1, len(target), tension)
+            priors.append(prior.T.ravel())
         num_words += len(target)
     if not num_words:
         raise ValueError("`pairs` must have a target word. Received: none.")
@@ -94,14 +107,29 @@ def learn_lexical_table(
     keys, place = np.unique(keys, return_inverse=True)
     source_ids, target_ids = keys // size + EMPTY_ID, keys % size
     _, source_place = np.unique(source_ids, return_inverse=True)
+    prior = np.concatenate(priors) if priors else 1.0
     counts = np.ones(len(keys))
     for _ in range(iterations):
         probabilities = _normalize(counts, source_place)
-        expected = probabilities[place]
+        expected = probabilities[place] * prior
         expected /= np.bincount(word, expected)[word]
         counts = np.bincount(place, expected, len(keys))
     return LexicalTable(
         source_ids, target_ids, _normalize(counts, source_place), counts
+    )
+
+
+def _diagonal_prior(source_length, target_length, tension):
+    """The prior of a pair: `(source words + 1, target words)`, float64.
+
+    The first row is that of the empty word; columns sum to 1.
+    """
+    source = np.arange(1, source_length + 1)[:, None] / source_length
+    target = np.arange(1, target_length + 1)[None] / target_length
+    near = np.exp(-tension * np.abs(source - target))
+    near *= (1.0 - EMPTY_PROBABILITY) / near.sum(0)
+    return np.concatenate(
+        [np.full((1, target_length), EMPTY_PROBABILITY), near]
     )
 
 

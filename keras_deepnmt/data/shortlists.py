@@ -14,6 +14,7 @@ from keras_deepnmt.data.lexical_table import (
     LexicalTable,
     learn_lexical_table,
 )
+from keras_deepnmt.data.word_links import MAX_LINKS
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file
 from keras_deepnmt.limits import limits
@@ -21,8 +22,6 @@ from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 # The name in prepared folders, run folders and preset folders.
 SHORTLIST_FILE = "shortlist.npz"
-# At 20 million links learning takes about 1.6 GB of memory.
-MAX_LINKS = 20_000_000
 _FORMAT = 1
 _SPECIAL_IDS = [PADDING_ID, UNKNOWN_ID, BEGIN_ID, END_ID]
 _BLOCK_PAIRS = 1024

@@ -1,11 +1,9 @@
 """The coverage penalty: how much of its source a translation attends to."""
 
-from collections.abc import Sequence
-
 from keras import ops
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.layers.recording import recorder
+from keras_deepnmt.layers.recording import attention_to_source, recorder
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.ensemble import Ensemble
 
@@ -88,23 +86,3 @@ def decode_and_cover(model, state, *inputs):
     before = state["coverage"]
     mean = ops.reshape(sum(weights) / len(weights), ops.shape(before))
     return scores, cache, {"coverage": before + mean}
-
-
-def attention_to_source(names: Sequence[str]) -> list[str]:
-    """Chooses the recorded attention of decoder blocks, block by block.
-
-    Example:
-    >>> attention_to_source(["decoder_block_1/cross_attention/weights"])
-    ['decoder_block_1/cross_attention/weights']
-    """
-    cross = [n for n in names if n.endswith("cross_attention/weights")]
-    if cross:
-        return cross
-    # The attention of convolutional decoder blocks.
-    return [
-        name
-        for name in names
-        if name.startswith("decoder")
-        and name.count("/") == 2
-        and name.endswith("/attention/weights")
-    ]

@@ -2,7 +2,7 @@
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -39,3 +39,27 @@ def recorder(receive: Callable[[str, Any], None]) -> Iterator[None]:
         yield
     finally:
         _recorder.reset(token)
+
+
+def attention_to_source(names: Sequence[str]) -> list[str]:
+    """Chooses the recorded attention of decoder blocks, block by block."""
+    cross = [n for n in names if n.endswith("cross_attention/weights")]
+    if cross:
+        return cross
+    # The attention of convolutional decoder blocks.
+    return [
+        name
+        for name in names
+        if name.startswith("decoder")
+        and name.count("/") == 2
+        and name.endswith("/attention/weights")
+    ]
+
+
+def usual_alignment_block(num_blocks: int) -> int:
+    """The decoder block, from 1, whose attention to the source aligns words.
+
+    The last but one aligns best in models of six blocks (Garg et al., 2019),
+    the last in the quickstart's of two (`benchmarks/quality/README.md`).
+    """
+    return num_blocks if num_blocks < 3 else num_blocks - 1

@@ -1,11 +1,14 @@
 """The interface that every translation model implements."""
 
+import contextlib
+
 import keras
 import keras_nlp
 from keras import ops
 
 from keras_deepnmt.files import atomic_file
 from keras_deepnmt.layers.recomputation import Block
+from keras_deepnmt.layers.recording import attention_to_source, recorder
 from keras_deepnmt.losses import (
     computes_from_scores,
     cross_entropy_of_scores,
@@ -73,6 +76,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
     output_fusion = None  # slot of a layer that returns log-probabilities
     # Made by the first `compile` with scheduled sampling.
     sampling_generator = None
+    # Weights of the last forward, for a term of the objective that needs them.
+    attention_to_source = ()
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -108,6 +113,24 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         folder = str(find_run_folder(preset))
         return super().from_preset(folder, load_weights=load_weights, **kwargs)
+
+    def call(self, inputs, training=None, **kwargs):
+        """Runs the graph; in training, notes attention that a term needs."""
+        # Keras traces the model before it is compiled, too.
+        objective = getattr(self, "objective", None)
+        if training and objective is not None and objective.needs_attention:
+            with self.attention_recorder():
+                return super().call(inputs, training=training, **kwargs)
+        return super().call(inputs, training=training, **kwargs)
+
+    @contextlib.contextmanager
+    def attention_recorder(self):
+        """Notes `attention_to_source` of the forwards in the context."""
+        found = {}
+        with recorder(found.__setitem__):
+            yield
+        names = attention_to_source(list(found))
+        self.attention_to_source = tuple(found[name] for name in names)
 
     def symbolic_graph(self):
         """Traces `encode` and `decode` once on symbolic ids.
@@ -265,9 +288,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 block again in the backward pass (Chen et al., 2016), to save
                 memory. Updates are the same, dropout included.
             objective_terms: list of `models.ObjectiveTerm` objects, such as
-                `models.RDrop`, `models.ScheduledSampling` and
-                `models.Distillation`. A teacher is not saved with the model:
-                compile a loaded model again.
+                `models.RDrop`, `models.ScheduledSampling`,
+                `models.Distillation` and `models.GuidedAlignment`. A teacher
+                and alignments are not saved with the model: compile a loaded
+                model again.
             **kwargs: other arguments of `keras.Model.compile`; `metrics`,
                 `weighted_metrics` and `loss_weights` are not supported.
 
@@ -275,7 +299,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             ValueError: if `gradient_accumulation_steps` is below 1, a term
                 cannot be used with the model, the loss does not give one value
                 per token, `activation_checkpointing` is asked of a model
-                without blocks, or an argument is not supported.
+                without blocks or with a term that reads attention, or an
+                argument is not supported.
         """
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
@@ -307,6 +332,12 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 "`activation_checkpointing` computes the blocks of a model "
                 "again, such as `layers.TransformerEncoderBlock`. Received: "
                 f"{type(self).__name__}, which has none. Leave it out."
+            )
+        if is_on and self.objective.needs_attention:
+            raise ValueError(
+                "`activation_checkpointing` does not keep the attention that "
+                "a term of the objective needs, such as `GuidedAlignment`. "
+                "Leave one of them out."
             )
         self.activation_checkpointing = bool(is_on)
         for block in blocks:

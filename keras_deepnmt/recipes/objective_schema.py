@@ -6,6 +6,7 @@ from pydantic import ConfigDict, WrapValidator, field_validator
 from typing_extensions import TypedDict
 
 from keras_deepnmt.validation import (
+    Count,
     Natural,
     NotNegative,
     Share,
@@ -68,6 +69,25 @@ class DistillationRecipe:
     weight: Share = 0.5
 
 
+@checked_dataclass
+class GuidedAlignmentRecipe:
+    """Guided alignment: attention to the source that follows word alignments.
+
+    The alignments are those of a statistical model that is learned from the
+    training pairs when the run starts.
+
+    Args:
+        weight: weight of the alignments in the loss (Chen et al., 2016), at
+            least 0. Defaults to 0.05.
+        layer: decoder block whose attention is guided, from 1; null guides the
+            one that alignments are read from: the last but one, or the last of
+            two.
+    """
+
+    weight: NotNegative = 0.05
+    layer: Count | None = None
+
+
 class _Terms(TypedDict, total=False):
     """Terms of the objective."""
 
@@ -76,6 +96,7 @@ class _Terms(TypedDict, total=False):
     r_drop: RDropRecipe | None
     scheduled_sampling: ScheduledSamplingRecipe | None
     distillation: DistillationRecipe | None
+    guided_alignment: GuidedAlignmentRecipe | None
 
 
 def _check_terms(value: Any, check: Any) -> dict[str, Any]:

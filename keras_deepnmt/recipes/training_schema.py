@@ -120,9 +120,10 @@ class TrainingRecipe:
             Defaults to 0.1.
         objective: terms that change the loss, in their order: a mapping from
             each name to the term's options, such as `{r_drop: {alpha: 5.0}}`.
-            The names are `r_drop`, `scheduled_sampling`, `distillation`, those
-            given to `models.register_objective_term`, and classes in files of
-            `import`. Null in the place of the options leaves a term out.
+            The names are `r_drop`, `scheduled_sampling`, `distillation`,
+            `guided_alignment`, those given to
+            `models.register_objective_term`, and classes in files of `import`.
+            Null in the place of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source
             or the target input by the unknown token. Defaults to 0.
         subword_sampling: samples a new segmentation each time a sentence is

@@ -18,6 +18,7 @@ from keras_deepnmt.data.batches.modified_pairs import (
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.word_links import pairs_at_distances
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.evaluation.scores import make_metrics
 from keras_deepnmt.losses import get_loss
@@ -26,6 +27,7 @@ from keras_deepnmt.models.training_step.objective_term import (
     make_objective_term,
 )
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.training import learn_alignment_model
 from keras_deepnmt.translator.loading import Run, read_run
 
 _TEACHER = "`training.objective.distillation.teacher`"
@@ -67,10 +69,13 @@ def make_loss(recipe: Recipe) -> keras.losses.Loss:
     return _make(recipe, "loss", make, training.loss, training.loss_options)
 
 
-def make_terms(recipe: Recipe, teacher: Any = None) -> list[ObjectiveTerm]:
+def make_terms(
+    recipe: Recipe, teacher: Any = None, alignments: Any = None
+) -> list[ObjectiveTerm]:
     """Makes the terms of `training.objective`, in its order.
 
-    `teacher` is the distillation's model, whose run folder the recipe names.
+    `teacher` is the distillation's model, whose run folder the recipe names,
+    and `alignments` the model that guides attention.
     """
     terms = []
     for name, options in recipe.training.objective.items():
@@ -78,6 +83,8 @@ def make_terms(recipe: Recipe, teacher: Any = None) -> list[ObjectiveTerm]:
             options = asdict(options)
         if name == "distillation":
             options = {**options, "teacher": teacher}
+        if name == "guided_alignment":
+            options = {**options, "alignments": alignments}
         terms.append(
             _make(
                 recipe, f"objective.{name}", make_objective_term, name, options
@@ -126,7 +133,15 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
     if teacher is not None:
         _check_tokenizers(recipe, teacher, data)
         teacher = teacher.load_model()
-    return {"objective_terms": make_terms(recipe, teacher)}
+    alignments = None
+    if "guided_alignment" in recipe.training.objective:
+        # Learned again when a run goes on, with the same result.
+        alignments = learn_alignment_model(
+            pairs_at_distances(data.store("train")),
+            data.source_tokenizer.vocabulary_size,
+            data.target_tokenizer.vocabulary_size,
+        )
+    return {"objective_terms": make_terms(recipe, teacher, alignments)}
 
 
 def batch_transforms(

@@ -1,5 +1,8 @@
 """Schedules, optimizers, checkpoints and callbacks for `fit`."""
 
+from keras_deepnmt.training.alignment_learning import (
+    learn_alignment_model as learn_alignment_model,
+)
 from keras_deepnmt.training.callbacks import (
     BestCheckpointCallback as BestCheckpointCallback,
 )

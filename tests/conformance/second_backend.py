@@ -17,10 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
+from toy_alignments import LikeNumbers  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
+    GuidedAlignment,
     ObjectiveTerm,
     RDrop,
     ScheduledSampling,
@@ -121,6 +123,7 @@ def train_with_options(entry, weights, **options):
             ScheduledSampling(1.0, 1, 1),
             Distillation(teacher, 0.5),
             RDrop(3.0),
+            GuidedAlignment(LikeNumbers(), 0.5),
             Scaled(),
         ],
         **options,

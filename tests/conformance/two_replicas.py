@@ -22,10 +22,12 @@ import tensorflow as tf
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 from shared_models import entry_named  # noqa: E402
+from toy_alignments import LikeNumbers  # noqa: E402
 
 from keras_deepnmt.decoding import beam_search  # noqa: E402
 from keras_deepnmt.models import (  # noqa: E402
     Distillation,
+    GuidedAlignment,
     RDrop,
     ScheduledSampling,
 )
@@ -67,7 +69,7 @@ def terms(number, entry, teacher_weights):
     if number == 2:
         teacher = entry.make()
         teacher.set_weights(teacher_weights)
-        return [Distillation(teacher, 0.5)]
+        return [Distillation(teacher, 0.5), GuidedAlignment(LikeNumbers())]
     return []
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from keras_deepnmt.data.pair_store import PairStore
-from keras_deepnmt.data.shortlists import MAX_LINKS, Shortlists
+from keras_deepnmt.data.shortlists import Shortlists
+from keras_deepnmt.data.word_links import MAX_LINKS, count_links
 from keras_deepnmt.errors import UserError
 
 # This many pairs are in memory at a time, beside those that are learned from.
@@ -34,7 +35,7 @@ def learn_shortlists(
     >>> learn_shortlists(store, 10, 10, num_targets=2).by_source[6].tolist()
     [7, 8]
     """
-    links = _count_links(store)
+    links = count_links(store)
     distance = max(math.ceil(links.sum() / max_links), 1)
     if links.min() > max_links:
         raise UserError(
@@ -50,13 +51,6 @@ def learn_shortlists(
         num_targets=num_targets,
         max_links=max_links,
     )
-
-
-def _count_links(store: PairStore) -> np.ndarray:
-    # The index has one special id on each side, the source of a link may be
-    # the empty word.
-    lengths = store.lengths
-    return lengths[:, 0].astype("int64") * (lengths[:, 1].astype("int64") - 1)
 
 
 def _read_spread(store: PairStore, distance: int) -> Iterator[tuple]:

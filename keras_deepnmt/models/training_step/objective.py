@@ -6,6 +6,9 @@ from keras import ops
 
 from keras_deepnmt.masks import padding_mask
 from keras_deepnmt.models.training_step.distillation import Distillation
+from keras_deepnmt.models.training_step.guided_alignment import (
+    GuidedAlignment,
+)
 from keras_deepnmt.models.training_step.objective_term import (
     ObjectiveTerm,
     register_objective_term,
@@ -19,6 +22,7 @@ from keras_deepnmt.models.training_step.scheduled_sampling import (
 register_objective_term("scheduled_sampling", ScheduledSampling)
 register_objective_term("distillation", Distillation)
 register_objective_term("r_drop", RDrop)
+register_objective_term("guided_alignment", GuidedAlignment)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Objective:
     def needs_random_numbers(self):
         """Whether a term draws from `model.sampling_generator`."""
         return any(term.needs_random_numbers for term in self.terms)
+
+    @property
+    def needs_attention(self):
+        """Whether a term reads `model.attention_to_source`."""
+        return any(term.needs_attention for term in self.terms)
 
     def check(self, model):
         """Raises a `ValueError` if a term cannot be used with the model."""

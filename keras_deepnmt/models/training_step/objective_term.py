@@ -43,6 +43,10 @@ class ObjectiveTerm:
     Attributes:
         needs_second_forward: whether `compare_forwards` is called. Defaults
             to `False`.
+        needs_attention: whether `change_losses` reads
+            `model.attention_to_source`, the attention weights `(B, N, T, S)`
+            of the decoder blocks, in order, in the forward that gave its
+            `log_probs`. Defaults to `False`.
         needs_random_numbers: whether the model gets a
             `keras.random.SeedGenerator`, `model.sampling_generator`, from which
             the term must draw. Defaults to `False`.
@@ -60,6 +64,7 @@ class ObjectiveTerm:
     """
 
     needs_second_forward = False
+    needs_attention = False
     needs_random_numbers = False
     is_saved = True
 
