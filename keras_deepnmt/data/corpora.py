@@ -57,6 +57,11 @@ class CorpusOptions:
         source_column: Name of the column with the source side, in a `file` of
             TSV or JSON Lines.
         target_column: Name of the column with the target side.
+        translated_by: Run folder, preset folder or name of a trained model, or
+            a list of those for an ensemble, whose translations of the source
+            take the place of the target side, with its own search options
+            (distillation of sentences, Kim and Rush, 2016). `deepnmt train`
+            translates, once; a text has no `target` then. Defaults to none.
 
     Raises:
         UserError: if only one side is given, or both sides and a file, if
@@ -80,6 +85,7 @@ class CorpusOptions:
     file: str | None = None
     source_column: str | None = None
     target_column: str | None = None
+    translated_by: str | list[str] | None = None
 
     @field_validator("tag")
     def _check_tag(cls, tag):
@@ -88,8 +94,17 @@ class CorpusOptions:
         return tag
 
     def __post_init__(self):
+        if self.translated_by and self.reversed:
+            raise UserError(
+                "`translated_by` translates the source of a corpus that is not "
+                "reversed. Received: reversed=True, translated_by="
+                f"{self.translated_by}. Exchange the names of both sides."
+            )
+        has_target = self.target is not None or bool(
+            self.source and self.translated_by
+        )
         if (
-            (self.source is None) != (self.target is None)
+            (self.source is None) == has_target
             or not (self.source or self.file or self.name)
             or (self.source and self.file)
         ):

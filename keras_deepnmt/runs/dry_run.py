@@ -194,7 +194,15 @@ def dry_run(
         # Data that the run has prepared are used, or refused, as they are.
         is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
         place = existing if is_prepared else folder
-        data = open_data(settled, place, data_dir, prepared_dir, quiet=quiet)
+        data = open_data(
+            settled,
+            place,
+            data_dir,
+            prepared_dir,
+            quiet=quiet,
+            translations=existing.translations_dir,
+            may_translate=False,
+        )
         run = resolve_run(settled, folder, data, say=say)
         if strategy is None:
             strategy = make_strategy(training.strategy, training.replicas)

@@ -100,6 +100,7 @@ class RunFolder:
         self.tokenizer_dir = self.directory / TOKENIZER_DIR
         self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
+        self.translations_dir = self.directory / "translations"
         self.training_began = False
 
     @classmethod

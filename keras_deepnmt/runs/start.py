@@ -49,6 +49,8 @@ from keras_deepnmt.runs.objective_options import (
 )
 from keras_deepnmt.runs.run_code import keep_code, settle_code
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.teacher_translations import with_translations
+from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.zoo.registry import PRESET_VERSION, get_preset
 
 _log = logging.getLogger(__name__)
@@ -361,12 +363,16 @@ def open_data(
     prepared_dir: str | Path | None = None,
     restart: bool = False,
     quiet: bool = False,
+    translations: Path | None = None,
+    may_translate: bool = True,
 ) -> PreparedData:
     """Opens the prepared corpus of a run.
 
     Without `prepared_dir` the recipe's corpora are prepared into the run
     folder first; `data_dir` is a folder with copies of named corpora. With
-    `restart` other data that were prepared there are replaced.
+    `restart` other data that were prepared there are replaced. Corpora that
+    teachers translate are translated first, unless `may_translate` is false, in
+    the folder `translations`, by default that of the run.
     """
     if prepared_dir is not None:
         return PreparedData(prepared_dir)
@@ -375,9 +381,17 @@ def open_data(
         # it.
         check_model(recipe)
 
+    data = with_translations(
+        recipe.data,
+        translations or folder.translations_dir,
+        data_dir,
+        (lambda line: None) if quiet else print_line,
+        may_translate,
+    )
+
     def prepare(overwrite):
         prepare_corpus(
-            recipe.data,
+            data,
             folder.data_dir,
             data_dir=data_dir,
             overwrite=overwrite,

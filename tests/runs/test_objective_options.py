@@ -1,6 +1,6 @@
 """What must be true of the recipe's options for robust training.
 
-* all five train together; an interrupted run ends bit-identical
+* all six train together; an interrupted run ends bit-identical
 * each key reaches the step or the batches, also those of a trial that looks
   for the size of a batch; without them training is plain
 * a teacher that is not a finished run, has other tokenizers, or has changed
@@ -52,6 +52,7 @@ OPTIONS = {
     "training.objective.scheduled_sampling.probability": 0.5,
     "training.objective.scheduled_sampling.end_step": 3,
     "training.objective.distillation.weight": 0.4,
+    "training.objective.guided_alignment.weight": 0.1,
 }
 
 

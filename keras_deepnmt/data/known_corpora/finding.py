@@ -93,6 +93,13 @@ def find_corpus_files(
     >>> find_corpus_files(CorpusOptions("a.en", "a.de"), "train").name
     'a'
     """
+    if corpus.translated_by:
+        raise UserError(
+            f"corpus {corpus.name or corpus.source or corpus.file}: has "
+            f"`translated_by`: {corpus.translated_by}. Only `deepnmt train` "
+            "translates a corpus; `prepare` and `sweep` need its translation "
+            "as a file (`deepnmt translate`)."
+        )
     if corpus.source is not None:
         # Reports a missing file before the work starts.
         readers = [LineReader(side) for side in (corpus.source, corpus.target)]

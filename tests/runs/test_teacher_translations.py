@@ -1,0 +1,164 @@
+"""What must be true of training text that teachers translate.
+
+* each corpus that asks for it gets the translations of its source sentences,
+  once; another text or teacher gives other files
+* a process that was killed while it translated goes on, and ends with the same
+  file
+* a run trains on them, and goes on without translating again
+* what cannot be translated is refused in a line
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from broken_runs import translate_by_weights
+
+from keras_deepnmt.data import CorpusOptions, PreparedData, prepare_corpus
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs import teacher_translations
+from keras_deepnmt.runs.dry_run import dry_run
+from keras_deepnmt.runs.teacher_translations import with_translations
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator import Translator
+
+
+@pytest.fixture(autouse=True)
+def without_search(monkeypatch):
+    """Each text has the same translation, whatever is translated with it."""
+
+    def translate(self, texts, **_):
+        return [translate_by_weights(self, [text])[0] for text in texts]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+
+
+def told(line):
+    """Ignores what is said."""
+
+
+@pytest.fixture
+def distilled(recipe_file, finished_run):
+    """The recipe of the letters, whose targets are a run's translations."""
+    recipe = load_recipe(recipe_file)
+    (corpus,) = recipe.data.train
+    corpus = replace(corpus, target=None, translated_by=str(finished_run))
+    return replace(recipe, data=replace(recipe.data, train=[corpus]))
+
+
+def sources_of(options):
+    return Path(options.train[0].source).read_text().splitlines()
+
+
+@pytest.fixture
+def expected(distilled, finished_run):
+    sources = sources_of(distilled.data)
+    targets = Translator.load(finished_run).translate(sources)
+    return [
+        {"source": source, "target": target}
+        for source, target in zip(sources, targets, strict=True)
+    ]
+
+
+def read(options):
+    (corpus,) = options.train
+    lines = Path(corpus.file).read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_teacher_translates_each_source_once(
+    distilled, expected, tmp_path, monkeypatch
+):
+    given = distilled.data
+    made = with_translations(given, tmp_path, say=told)
+    assert read(made) == expected
+    assert len({row["target"] for row in expected}) > 1
+    assert made.train[0].translated_by is None
+    assert made.train[0].name == "train"
+    monkeypatch.setattr(Translator, "translate", None)
+    assert with_translations(given, tmp_path, say=told) == made
+    # Other text is translated.
+    shorter = tmp_path / "shorter.source"
+    shorter.write_text("a b c\n")
+    corpus = replace(given.train[0], source=str(shorter))
+    with pytest.raises(TypeError, match="not callable"):
+        with_translations(replace(given, train=[corpus]), tmp_path, say=told)
+
+
+def test_several_teachers_translate_together(distilled, tmp_path):
+    (corpus,) = distilled.data.train
+    teachers = [corpus.translated_by] * 2
+    both = replace(
+        distilled.data, train=[replace(corpus, translated_by=teachers)]
+    )
+    asked = []
+
+    def translate(self, texts):
+        asked.append(len(self.model.models))
+        return list(texts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "translate", translate)
+        made = with_translations(both, tmp_path, say=told)
+    assert set(asked) == {2}
+    alone = with_translations(distilled.data, tmp_path, say=told)
+    assert made.train[0].file != alone.train[0].file
+
+
+@pytest.mark.parametrize("lines", [0, 49, 50, 117])
+def test_a_killed_process_goes_on(
+    distilled, expected, tmp_path, monkeypatch, lines
+):
+    whole = with_translations(distilled.data, tmp_path / "whole", say=told)
+    content = Path(whole.train[0].file).read_text("utf-8").splitlines(True)
+    part = tmp_path / "killed" / f"{Path(whole.train[0].file).name}.part"
+    part.parent.mkdir()
+    part.write_text("".join(content[:lines]) + content[lines][:9], "utf-8")
+    monkeypatch.setattr(teacher_translations, "_WINDOW", 50)
+    translate, translated = Translator.translate, []
+
+    def count(self, texts):
+        translated.extend(texts)
+        return translate(self, texts)
+
+    monkeypatch.setattr(Translator, "translate", count)
+    made = with_translations(distilled.data, part.parent, say=told)
+    assert read(made) == expected
+    assert len(translated) == len(expected) - lines // 50 * 50
+    assert [path.name for path in part.parent.iterdir()] == [part.stem]
+
+
+def test_a_run_trains_on_translations(distilled, expected, tmp_path):
+    run = tmp_path / "run"
+    first = replace(distilled, training=replace(distilled.training, steps=2))
+    train(first, run, quiet=True)
+    store = PreparedData(run / "data").store("train")
+    tokenizer = PreparedData(run / "data").target_tokenizer
+    targets = tokenizer.decode(
+        target for _, target in store.read(range(len(store)))
+    )
+    assert set(targets) <= {row["target"] for row in expected}
+    # It goes on without translating again.
+    made = next((run / "translations").iterdir())
+    before = made.stat().st_mtime_ns
+    train(distilled, run, quiet=True)
+    assert made.stat().st_mtime_ns == before
+
+
+def test_what_cannot_be_translated_is_refused(distilled, tmp_path):
+    with pytest.raises(UserError, match="Only `deepnmt train` translates"):
+        prepare_corpus(distilled.data, tmp_path / "data", progress=False)
+    with pytest.raises(UserError, match="131 sentences have not been transl"):
+        dry_run(distilled, tmp_path / "run", quiet=True)
+    with pytest.raises(UserError, match="not reversed. Received: reversed=T"):
+        CorpusOptions("a", "b", reversed=True, translated_by="runs/one")
+    with pytest.raises(UserError, match="must have `source` and `target`"):
+        CorpusOptions("a")
+    (corpus,) = distilled.data.train
+    corpus = replace(corpus, translated_by=str(tmp_path / "nothing"))
+    with pytest.raises(UserError, match="nothing"):
+        with_translations(
+            replace(distilled.data, train=[corpus]), tmp_path, say=told
+        )
