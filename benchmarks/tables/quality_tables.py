@@ -4,6 +4,7 @@ from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.deep_tables import deep_tables
+from benchmarks.tables.guided_tables import guided_tables
 from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
@@ -20,6 +21,7 @@ def quality_tables():
         *number_tables(),
         *length_tables(),
         *deep_tables(),
+        *guided_tables(),
     ]
 
 

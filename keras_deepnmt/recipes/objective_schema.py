@@ -9,6 +9,7 @@ from keras_deepnmt.validation import (
     Count,
     Natural,
     NotNegative,
+    Positive,
     Share,
     checked_dataclass,
 )
@@ -88,6 +89,33 @@ class GuidedAlignmentRecipe:
     layer: Count | None = None
 
 
+@checked_dataclass
+class MinimumRiskRecipe:
+    """Minimum risk training: the expected cost of the model's translations.
+
+    Start from a trained model (`training.initialize_from`), with a small
+    learning rate.
+
+    Args:
+        num_samples: translations that are drawn for each source, beside the
+            reference, at least 1 (Shen et al., 2016). Defaults to 8.
+        alpha: sharpness of the distribution over the candidates, above 0.
+            Defaults to 0.005.
+        weight: weight of the risk in the loss, in [0, 1]; the compiled loss has
+            the weight `1 - weight`. Defaults to 1.
+        temperature: sampling temperature, above 0. Defaults to 1.
+        max_length_ratio: length of the longest translation that is drawn,
+            relative to the longest reference of a batch, above 0. Defaults to
+            1.5.
+    """
+
+    num_samples: Count = 8
+    alpha: Positive = 0.005
+    weight: Share = 1.0
+    temperature: Positive = 1.0
+    max_length_ratio: Positive = 1.5
+
+
 class _Terms(TypedDict, total=False):
     """Terms of the objective."""
 
@@ -97,6 +125,7 @@ class _Terms(TypedDict, total=False):
     scheduled_sampling: ScheduledSamplingRecipe | None
     distillation: DistillationRecipe | None
     guided_alignment: GuidedAlignmentRecipe | None
+    minimum_risk: MinimumRiskRecipe | None
 
 
 def _check_terms(value: Any, check: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class TrainingRecipe:
         objective: terms that change the loss, in their order: a mapping from
             each name to the term's options, such as `{r_drop: {alpha: 5.0}}`.
             The names are `r_drop`, `scheduled_sampling`, `distillation`,
-            `guided_alignment`, those given to
+            `guided_alignment`, `minimum_risk`, those given to
             `models.register_objective_term`, and classes in files of `import`.
             Null in the place of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source

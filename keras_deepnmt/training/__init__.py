@@ -21,6 +21,7 @@ from keras_deepnmt.training.divergence import (
     DivergenceDetector as DivergenceDetector,
 )
 from keras_deepnmt.training.divergence import lower_rate as lower_rate
+from keras_deepnmt.training.minimum_risk import MinimumRisk as MinimumRisk
 from keras_deepnmt.training.optimizers import Adam as Adam
 from keras_deepnmt.training.optimizers import AdamW as AdamW
 from keras_deepnmt.training.optimizers import Muon as Muon
@@ -38,6 +39,7 @@ from keras_deepnmt.training.schedules import (
     InverseSquareRoot as InverseSquareRoot,
 )
 from keras_deepnmt.training.schedules import WarmUp as WarmUp
+from keras_deepnmt.training.sentence_bleu import sentence_bleu as sentence_bleu
 from keras_deepnmt.training.strategies import make_strategy as make_strategy
 from keras_deepnmt.training.temperature import (
     TemperatureDecay as TemperatureDecay,

@@ -1,0 +1,224 @@
+"""What must be true of minimum risk training.
+
+* BLEU of a sentence is its equation, written with counters
+* risk and gradient are exact if the candidates are all translations
+* candidates are drawn from the model, others in each update, and repeated ones
+  count once
+* training with it raises the BLEU of what the model translates
+* wrong arguments are refused
+"""
+
+import collections
+import itertools
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_deepnmt.decoding import greedy_search
+from keras_deepnmt.models import Transformer
+from keras_deepnmt.training import MinimumRisk
+from keras_deepnmt.training.sentence_bleu import sentence_bleu
+
+
+def as_array(x):
+    return ops.convert_to_numpy(x)
+
+
+def counted_bleu(candidate, reference):
+    """Lin and Och (2004), Section 4, with the words of two sentences."""
+
+    def ngrams(words, n):
+        return collections.Counter(
+            tuple(words[i : i + n]) for i in range(len(words) - n + 1)
+        )
+
+    logs = []
+    for n in range(1, 5):
+        own, of_reference = ngrams(candidate, n), ngrams(reference, n)
+        matches, total = sum((own & of_reference).values()), sum(own.values())
+        if n > 1:
+            matches, total = matches + 1, total + 1
+        if not matches:
+            return 0.0
+        logs.append(math.log(matches / total))
+    return math.exp(min(0, 1 - len(reference) / len(candidate)) + sum(logs) / 4)
+
+
+def padded(rows, length):
+    return np.array(
+        [[*row, *[0] * (length - len(row))] for row in rows], "int32"
+    )
+
+
+def test_bleu_of_a_sentence_is_that_of_the_paper():
+    draw = np.random.default_rng(4)
+    references = [draw.integers(4, 8, size).tolist() for size in (1, 4, 7, 9)]
+    candidates = [
+        [draw.integers(4, 8, size).tolist() for size in (0, 1, 3, 8, 11)]
+        + [row, row[:-1] + [9, 9]]
+        for row in references
+    ]
+    found = sentence_bleu(
+        np.stack([padded([[*c, 3] for c in row], 14) for row in candidates]),
+        padded([[*row, 3] for row in references], 12),
+    )
+    expected = [
+        [counted_bleu(c, row) for c in some]
+        for some, row in zip(candidates, references, strict=True)
+    ]
+    np.testing.assert_allclose(as_array(found), expected, rtol=1e-5)
+
+
+def small_model(dropout=0.0, seed=3):
+    keras.utils.set_random_seed(seed)
+    return Transformer(9, 6, 8, 16, 2, 1, 1, dropout=dropout)
+
+
+SOURCES = np.array([[5, 6, 3], [7, 3, 0]], "int32")
+LABELS = np.array([[4, 5, 3], [5, 3, 0]], "int32")
+INPUTS = {
+    "source_ids": SOURCES,
+    "target_ids": np.array([[2, 4, 5], [2, 5, 0]], "int32"),
+}
+# All translations of up to two words, 4 and 5; the references are among them.
+ALL = [
+    [*words, 3]
+    for size in range(3)
+    for words in itertools.product((4, 5), repeat=size)
+]
+
+
+class Enumerated(MinimumRisk):
+    """Every translation is a candidate, in place of some that are drawn."""
+
+    def __init__(self, **options):
+        super().__init__(num_samples=len(ALL), **options)
+
+    def draw(self, model, source_ids, references):
+        rows = ops.convert_to_tensor(padded(ALL, 3))
+        return ops.repeat(rows[None], ops.shape(source_ids)[0], axis=0)
+
+
+def exact_risk(model, alpha):
+    """The expectation over all translations, each scored by itself."""
+    risks = []
+    for source, label in zip(SOURCES, LABELS, strict=True):
+        reference = [int(word) for word in label if word > 3]
+        logs, costs = [], []
+        for candidate in ALL:
+            target = np.array([[2, *candidate[:-1]]], "int32")
+            inputs = {"source_ids": source[None], "target_ids": target}
+            scores = as_array(model.log_probs(model(inputs)))[0]
+            logs.append(
+                sum(scores[t, word] for t, word in enumerate(candidate))
+            )
+            words = candidate[:-1]
+            costs.append(1 - (counted_bleu(words, reference) if words else 0))
+        weights = np.exp(alpha * np.array(logs, "float64"))
+        risks.append(float(np.dot(weights / weights.sum(), costs)))
+    return risks
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.2])
+def test_the_risk_is_the_expected_cost(alpha):
+    model = small_model()
+    model.compile("sgd", objective_terms=[Enumerated(alpha=alpha)])
+    logs = model.train_on_batch(INPUTS, LABELS, return_dict=True)
+    risks = exact_risk(small_model(), alpha)
+    # Three and two tokens.
+    expected = (3 * risks[0] + 2 * risks[1]) / 5
+    assert logs["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_gradient_is_that_of_the_expected_cost():
+    model, rate = small_model(), 1.0
+    model.compile(
+        keras.optimizers.SGD(rate), objective_terms=[Enumerated(alpha=1.0)]
+    )
+    before = model.get_weights()
+    model.train_on_batch(INPUTS, LABELS)
+    after = model.get_weights()
+    moved = [(b - a) / rate for b, a in zip(before, after, strict=True)]
+    # The largest entries, by differences of the exact expectation.
+    probe, step = small_model(), 1e-2
+    for place in np.argsort([-abs(g).max() for g in moved])[:3]:
+        index = np.unravel_index(abs(moved[place]).argmax(), moved[place].shape)
+        values = []
+        for sign in (1, -1):
+            weights = [w.copy() for w in before]
+            weights[place][index] += sign * step
+            probe.set_weights(weights)
+            risks = exact_risk(probe, 1.0)
+            values.append((3 * risks[0] + 2 * risks[1]) / 5)
+        slope = (values[0] - values[1]) / (2 * step)
+        assert moved[place][index] == pytest.approx(slope, rel=0.02)
+
+
+def test_candidates_are_drawn_from_the_model():
+    model = small_model()
+    term = MinimumRisk(num_samples=4)
+    model.compile("sgd", objective_terms=[term])
+    drawn = as_array(term.draw(model, SOURCES, LABELS))
+    assert drawn.shape == (2, 4, 4)
+    # No longer than 1.5 times the references; each ends, then is padding.
+    for row in drawn.reshape(-1, 4):
+        words = row[: list(row).index(3)]
+        assert (words > 0).all() and not row[len(words) + 1 :].any()
+    np.testing.assert_array_equal(
+        drawn, as_array(term.draw(model, SOURCES, LABELS))
+    )
+    model.optimizer.iterations.assign(5)
+    if hasattr(model.optimizer, "batch_count"):
+        model.optimizer.batch_count.assign(5)
+    assert (drawn != as_array(term.draw(model, SOURCES, LABELS))).any()
+
+
+class Repeated(MinimumRisk):
+    """Draws one candidate twice."""
+
+    def draw(self, model, source_ids, references):
+        rows = ops.convert_to_tensor(padded([[4, 3]] * self.num_samples, 2))
+        return ops.repeat(rows[None], ops.shape(source_ids)[0], axis=0)
+
+
+def test_a_repeated_candidate_counts_once():
+    losses = set()
+    for number in (1, 2, 5):
+        model = small_model()
+        model.compile("sgd", objective_terms=[Repeated(number, alpha=1.0)])
+        logs = model.train_on_batch(INPUTS, LABELS, return_dict=True)
+        losses.add(round(float(logs["loss"]), 5))
+    assert len(losses) == 1
+
+
+def test_training_raises_bleu():
+    model = small_model(seed=5)
+    term = MinimumRisk(num_samples=6, alpha=1.0)
+    model.compile(keras.optimizers.Adam(0.02), objective_terms=[term])
+
+    def bleu():
+        ids = greedy_search(model, SOURCES, max_length=3)["ids"]
+        return as_array(sentence_bleu(as_array(ids)[:, None], LABELS)).mean()
+
+    before = bleu()
+    for _ in range(40):
+        model.train_on_batch(INPUTS, LABELS)
+    assert before < 0.9 and bleu() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_samples", 0),
+        ("alpha", 0.0),
+        ("weight", 1.5),
+        ("temperature", math.inf),
+        ("max_length_ratio", -1.0),
+    ],
+)
+def test_wrong_arguments_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must .* {name}={value}"):
+        MinimumRisk(**{name: value})
