@@ -51,9 +51,9 @@ def guided_tables():
         markdown_table(header, lines),
         f"{measured_when_and_where(rows)} `{first['recipe']}` after "
         f"{count(int(first['updates']))} updates, with "
-        "`training.objective.guided_alignment` of this weight, which guides the "
-        "last block. Means over the seeds, with the smallest and the largest "
-        f"value; BLEU is `{first['bleu_signature']}`.",
+        "`training.objective.guided_alignment` of this weight, which guides "
+        "the last block. Means over the seeds, with the smallest and the "
+        f"largest value; BLEU is `{first['bleu_signature']}`.",
     ]
 
 
