@@ -12,6 +12,10 @@ from keras_deepnmt.commands.options.compilation import (
     LazilyCompiled,
     add_compile,
 )
+from keras_deepnmt.commands.options.context import (
+    add_context,
+    windows_in_context,
+)
 from keras_deepnmt.commands.options.decoding import (
     add_checkpoint,
     add_decoding_options,
@@ -136,6 +140,7 @@ def add_options(parser: VerbParser) -> None:
         "Default: plain, or with one hypothesis the translation alone.",
     )
     add_tag(parser)
+    add_context(parser)
     add_given_lines(parser)
     add_segments(parser)
     add_shortlist(parser)
@@ -221,6 +226,7 @@ def run(options: Namespace) -> None:
                 options.errors,
                 warnings,
             )
+        windows = windows_in_context(options, translator, windows)
         translators = LazilyCompiled(translator, options.compile)
         others = [] if runs is None else runs.translators
         if not resumption.skip(

@@ -23,6 +23,7 @@ from keras_deepnmt.data.batches.datasets import (
 from keras_deepnmt.data.batches.subword_sampling import (
     SubwordSampling as SubwordSampling,
 )
+from keras_deepnmt.data.context import in_context as in_context
 from keras_deepnmt.data.corpora import CorpusOptions as CorpusOptions
 from keras_deepnmt.data.known_corpora.finding import (
     list_named_corpora as list_named_corpora,

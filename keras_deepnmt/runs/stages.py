@@ -50,6 +50,12 @@ def training_pairs(
             f"recipe {recipe.name}: `training.stages` with `modifiers` cannot "
             "be used with `training.subword_sampling`. Leave one of them out."
         )
+    if "merge" in used and recipe.data.context:
+        raise UserError(
+            f"recipe {recipe.name}: the modifier `merge` cannot be used with "
+            f"`data.context`. Received: {recipe.data.context}. Leave one of "
+            "them out."
+        )
     ends = [corpus["rows"][1] for corpus in training_corpora(data.manifest)]
     return ModifiedPairs(
         store,

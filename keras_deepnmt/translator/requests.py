@@ -11,6 +11,7 @@ from numbers import Integral
 
 import numpy as np
 
+from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
 from keras_deepnmt.data.tags import tagged_texts
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID, UNKNOWN_ID
@@ -105,7 +106,8 @@ def source_rows(
 ) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
 
-    A `tag` stands before each source that is not empty.
+    A `tag` stands before each source that is not empty. A context before a
+    sentence is shortened first, see `data.context`.
 
     Returns:
         The rows, and the indices of those that were truncated.
@@ -115,6 +117,12 @@ def source_rows(
     ([[3]], [])
     """
     encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
+    mark = mark_id(tokenizer)
+    if mark is not None:
+        first = tag_length(tokenizer, tag)
+        encoded = [
+            shorten_context(ids, max_length - 1, mark, first) for ids in encoded
+        ]
     truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
     rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
     return rows, truncated

@@ -125,10 +125,11 @@ def test_a_trial_of_a_batch_has_the_objective_of_the_run(
     save_recipe(recipe, file, {})
     save_recipe(with_parts(load_recipe(file, auto), 3), file, {})
     try_updates(file, prepared_dir)
-    dropping, sampling, distillation = tried[0].objective.terms
+    dropping, sampling, distillation, guided = tried[0].objective.terms
     assert dropping.alpha == 2.0
     assert sampling.probability == 0.5
     assert distillation.weight == 0.4
+    assert guided.weight == 0.1
     assert tried[0].gradient_accumulation_steps == 3
 
 
@@ -175,7 +176,7 @@ def test_each_key_reaches_its_place(recipe, prepared_dir):
     objective = Objective(
         tuple(compile_options(recipe, data)["objective_terms"])
     )
-    dropping, sampling, distillation = objective.terms
+    dropping, sampling, distillation, guided = objective.terms
     assert dropping.alpha == 2.0
     assert sampling.get_config() == {
         "probability": 0.5,
@@ -183,6 +184,7 @@ def test_each_key_reaches_its_place(recipe, prepared_dir):
         "end_step": 3,
     }
     assert distillation.weight == 0.4
+    assert guided.weight == 0.1
     cutting, dropping = batch_transforms(recipe, data)
     assert isinstance(cutting, SubwordSampling)
     assert (cutting.alpha, cutting.seed) == (0.3, 7)

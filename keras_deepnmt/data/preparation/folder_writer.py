@@ -171,6 +171,7 @@ class FolderWriter:
             self.own_filters if train else {},
             lambda count: self.bars.advance(task, count),
             self.map_blocks or map_here,
+            options.context,
         )
         files = [
             file

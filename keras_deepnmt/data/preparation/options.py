@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
+from keras_deepnmt.data.context import CONTEXT_MARK
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
 from keras_deepnmt.data.mask_symbols import mask_symbol
 from keras_deepnmt.data.preparation.text_filters import (
@@ -101,6 +102,12 @@ class PrepareOptions:
             get, and that stand for placeholders, addresses, numbers and names
             in training pairs, so that `translate --keep-markup` can use them. A
             text has at most that many of them; 4 are enough for most.
+        context: Number of source sentences that stand before each sentence, in
+            its document, and tell a model what it is about: the source is then
+            `the first <sep> the second <sep> this one`, with one symbol
+            between them. Lines of a corpus are sentences of a document in
+            order, and an empty line on both sides ends it. Sentences that would
+            exceed `max_tokens` have fewer before them.
         tokenizer_sentences: Maximum number of sentences, drawn uniformly, to
             train a tokenizer on. It bounds the memory of that training.
         min_length: Minimum number of words (between white space) of a side. In
@@ -180,6 +187,7 @@ class PrepareOptions:
     user_defined_symbols_file: str | None = None
     required_chars: str | None = None
     mask_symbols: integer(0, 100) = 0
+    context: Natural = 0
     tokenizer_sentences: integer(101) = 1_000_000
     min_length: Count = 1
     max_length: Count = 250
@@ -235,6 +243,13 @@ class PrepareOptions:
                 f"tokenizer_source={given[0]}, tokenizer_target={given[1]}"
             )
 
+        if self.context and self.mask_symbols:
+            raise UserError(
+                "`context` cannot be used with `mask_symbols`, which stand for "
+                "what both sides have. Received: "
+                f"context={self.context}, mask_symbols={self.mask_symbols}. "
+                "Set one of them to 0."
+            )
         masks = {*map(mask_symbol, range(1, self.mask_symbols + 1))}
         for tag in filter(masks.__contains__, self.tags()):
             raise UserError(
@@ -266,7 +281,8 @@ class PrepareOptions:
         """Returns the symbols that are given by themselves and in the file.
 
         Returns:
-            Each symbol once, in order; the `mask_symbols` are the last ones.
+            Each symbol once, in order; the `mask_symbols`, and the one between
+            the sentences of a `context`, are the last ones.
 
         Raises:
             UserError: if the file cannot be read.
@@ -282,6 +298,7 @@ class PrepareOptions:
                     f"`user_defined_symbols_file`: {error}"
                 ) from error
         symbols += map(mask_symbol, range(1, self.mask_symbols + 1))
+        symbols += [CONTEXT_MARK] if self.context else []
         return [symbol for symbol in dict.fromkeys(symbols) if symbol]
 
     def tags(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.block_maps import (
     BlockMap,
@@ -128,6 +129,7 @@ class PairEncoder:
         self.too_long: list[tuple[str, int, int, int]] = []
         self._folder = folder
         self._tokenizers = tokenizers
+        self._mark = mark_id(tokenizers[0])
         self._unknown = unknown
         self._progress = progress
         self._known_tags = known_tags
@@ -174,7 +176,8 @@ class PairEncoder:
 
         `corpus_pairs` are the numbers of pairs of each corpus in the spool,
         `held_out_rows` the rows of the spool to leave out. Pairs with more than
-        `max_tokens` ids on a side, the tag included, are left out too:
+        `max_tokens` ids on a side, the tag included, are left out too, unless
+        they have a context that can be shorter:
         `leave_out` is called with the row, the reason, the two given texts and
         their two numbers of ids. So are those that `alignment` finds to be
         misaligned, whose sources it reads without tags. After a pair come its
@@ -197,6 +200,9 @@ class PairEncoder:
             ):
                 rows = np.arange(row, row + len(block.ids[0]))
                 row += len(rows)
+                block = self._with_shorter_context(
+                    block, rows, spool, max_tokens
+                )
                 fits = _longest_side(block.ids) <= max_tokens
                 kept = ~np.isin(rows, held_out_rows)
                 rejected = {"length": kept & ~fits}
@@ -245,6 +251,21 @@ class PairEncoder:
             self._record_leakage(f"train_{split}", counter)
         masks = {"masked_pairs": masked} if masker else {}
         return {**writer.summary, **masks}, written.tolist()
+
+    def _with_shorter_context(self, block, rows, spool, max_tokens):
+        """Leaves out the first sentences of contexts that are too long."""
+        if self._mark is None:
+            return block
+        tokenizer = self._tokenizers[0]
+        shorter = [
+            shorten_context(
+                ids, max_tokens, self._mark, tag_length(tokenizer, tag)
+            )
+            if len(ids) > max_tokens
+            else ids
+            for ids, tag in zip(block.ids[0], spool.tags(rows), strict=True)
+        ]
+        return block._replace(ids=(shorter, block.ids[1]))
 
     def _case_examples(self, case_examples, first_row, texts, kept, max_tokens):
         """Returns the ids of the examples of a block, by the pair's row."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
+from keras_deepnmt.data.context import ContextWindow
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.bad_lines import BadLines
@@ -70,21 +71,29 @@ class PairJudge:
         self._languages = languages
 
     def __call__(
-        self, sides: Sequence[tuple[bytes, bytes]], tag: str | None
+        self, sides: Sequence[tuple[bytes, bytes, str]], tag: str | None
     ) -> list[JudgedPair | None]:
-        """Returns what is known of each pair; `None` if it is not UTF-8."""
+        """Returns what is known of each pair; `None` if it is not UTF-8.
+
+        `sides` are source and target of each, and the context of the source.
+        """
         found: list[JudgedPair | None] = []
-        for pair in sides:
+        for *pair, before in sides:
             try:
                 texts = pair[0].decode("utf-8"), pair[1].decode("utf-8")
             except UnicodeDecodeError:
                 found.append(None)
             else:
-                found.append(self.judge(texts, tag))
+                found.append(self.judge(texts, tag, before))
         return found
 
-    def judge(self, texts: tuple[str, str], tag: str | None) -> JudgedPair:
-        """Returns what is known of a pair of texts."""
+    def judge(
+        self, texts: tuple[str, str], tag: str | None, before: str = ""
+    ) -> JudgedPair:
+        """Returns what is known of a pair of texts.
+
+        Rules are about the texts alone; `before` is the context of the source.
+        """
         compared = compared_text(texts[0]), compared_text(texts[1])
         reason = self._reason(texts, compared)
         if reason is not None:
@@ -92,7 +101,9 @@ class PairJudge:
         fits = True
         if self._languages is not None:
             (fits,) = self._languages.keeps([compared])
-        return JudgedPair(texts, compared, None, _hash(compared, tag), fits)
+        known = _hash(compared, tag, before)
+        texts = f"{before}{texts[0]}", texts[1]
+        return JudgedPair(texts, compared, None, known, fits)
 
     def _reason(self, texts, compared):
         for rule, text in zip(self._normalizations, texts, strict=True):
@@ -118,6 +129,7 @@ class PairReader:
     `compared_text` gives them, which of them to keep. `sample` receives every
     kept pair, and `rejected` every other one. `progress` is called with the
     number of bytes read since its last call. `map_blocks` calls `PairJudge`.
+    `context` is the number of sentences before each source sentence.
     """
 
     def __init__(
@@ -135,7 +147,9 @@ class PairReader:
         block_filters: dict[str, Callable] | None = None,
         progress=lambda bytes: None,
         map_blocks: BlockMap = map_here,
+        context: int = 0,
     ):
+        self._context = context
         self.counts = {"read": 0, **dict.fromkeys(reasons, 0)}
         self._split = split
         self._corpora = list(corpora)
@@ -167,12 +181,12 @@ class PairReader:
             lines = BadLines(errors)
             for block in self._blocks(PairLines(corpus)):
                 decoded = (
-                    _decode(sides, corpus, line, lines)
-                    for line, *sides in block
+                    (_decode(sides, corpus, line, lines), before)
+                    for line, *sides, before in block
                 )
                 hashes = [
-                    _hash(tuple(map(compared_text, texts)), corpus.tag)
-                    for texts in decoded
+                    _hash(tuple(map(compared_text, texts)), corpus.tag, before)
+                    for texts, before in decoded
                     if texts is not None
                 ]
                 self._heavier.add(corpus, np.array(hashes, "uint64"))
@@ -215,10 +229,11 @@ class PairReader:
         }
 
     def _blocks(self, pair_lines) -> Iterator[list]:
-        """Iterates over lists of the number of a line, and its two sides."""
+        """Iterates over lists of lines: number, source, target and context."""
         lines, position = iter(pair_lines), 0
+        window = ContextWindow(self._context)
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            yield block
+            yield [(*line, _before(window, *line[1:])) for line in block]
             self._progress(pair_lines.position - position)
             position = pair_lines.position
 
@@ -264,9 +279,9 @@ class PairReader:
             self._rejected.add(self._split, corpus, line, reason, *texts)
 
         pairs = []
-        for (line, *sides), found in zip(block, judged, strict=True):
+        for (line, *sides, before), found in zip(block, judged, strict=True):
             if found is None:
-                found = self._judge_undecodable(sides, corpus, line)
+                found = self._judge_undecodable(sides, corpus, line, before)
             if isinstance(found, JudgedPair) and found.reason is None:
                 pairs.append(_Pair(line, found))
             elif isinstance(found, JudgedPair):
@@ -288,14 +303,15 @@ class PairReader:
             pairs = list(itertools.compress(pairs, kept))
         return pairs
 
-    def _judge_undecodable(self, sides, corpus, line):
+    def _judge_undecodable(self, sides, corpus, line, before):
         """Returns a pair with replaced bytes, or its texts if it is left out.
 
         Here, since the lines are named in their order.
         """
         texts = _decode(sides, corpus, line, self._bad_lines)
         if texts is not None:
-            return PairJudge(*self._judge_of(corpus)).judge(texts, corpus.tag)
+            judge = PairJudge(*self._judge_of(corpus))
+            return judge.judge(texts, corpus.tag, before)
         return tuple(side.decode("utf-8", "backslashreplace") for side in sides)
 
     def _are_new(self, corpus, pairs) -> list[bool]:
@@ -325,6 +341,13 @@ def _decode(sides, corpus, line, bad_lines: BadLines):
     return None if None in texts else texts
 
 
-def _hash(texts: tuple[str, str], tag: str | None) -> int:
-    # With another tag a pair is another one: a model reads another source.
-    return hash_text(*texts, *(() if tag is None else (tag,)))
+def _before(window, source: bytes, target: bytes) -> str:
+    """The context of a line; one with two empty sides ends a document."""
+    ends = not source.strip() and not target.strip()
+    return window.before(source.decode("utf-8", "replace"), ends)
+
+
+def _hash(texts: tuple[str, str], tag: str | None, before: str = "") -> int:
+    # With another tag or context a pair is another one: a model reads another
+    # source.
+    return hash_text(*texts, *filter(None, (tag, before)))

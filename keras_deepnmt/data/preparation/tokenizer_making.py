@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_deepnmt.data.context import CONTEXT_MARK, mark_id
 from keras_deepnmt.data.mask_symbols import mask_symbols
 from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.preparation.given_tokenizers import (
@@ -66,6 +67,7 @@ class TokenizerMaker:
         self._check_mask_symbols()
         self._check_extension()
         self._check_tags()
+        self._check_context()
         for tokenizer in self.given.values():
             check_given_tokenizer(options, tokenizer)
         self.normalizations: tuple[Normalization, Normalization] = tuple(
@@ -211,6 +213,17 @@ class TokenizerMaker:
                 "tags is trained, or give one that was trained with this "
                 "symbol.",
             )
+
+    def _check_context(self):
+        if self.options.context and self._given[0] is not None:
+            if mark_id(self._given[0]) is None:
+                raise UserError(
+                    f"`context` needs {CONTEXT_MARK} as a user-defined symbol "
+                    "of the source tokenizer. Received: "
+                    f"{self._given[0].model_file} without it. Leave out "
+                    "`tokenizer_source`, so that a tokenizer is trained, or "
+                    "give one that was trained with `context`."
+                )
 
     def _check_joint(self):
         source, target = self._given

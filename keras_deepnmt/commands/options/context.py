@@ -1,0 +1,64 @@
+"""`--context`: the lines before each line help to translate it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jsonargparse import Namespace
+from jsonargparse.typing import NonNegativeInt
+
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.data.context import CONTEXT_MARK, ContextWindow, mark_id
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+# What reads the source as the sentence alone.
+_REFUSED = {
+    "alignments": "--alignments",
+    "replace_unknown": "--replace-unknown",
+    "keep_markup": "--keep-markup",
+    "split_sentences": "--split-sentences",
+    "rerank": "--rerank",
+    "rerank_reverse": "--rerank-reverse",
+}
+
+
+def add_context(parser: VerbParser) -> None:
+    """Adds `--context`."""
+    parser.add_argument(
+        "--context",
+        type=NonNegativeInt,
+        default=0,
+        metavar="N",
+        help="Number of lines before each line that the model reads with it, "
+        "for models that were trained with `data.context`. An empty line ends "
+        "a document. Default: 0, each line is translated by itself.",
+    )
+
+
+def windows_in_context(
+    options: Namespace, translator: "Translator", windows: Iterator[list[str]]
+) -> Iterator[list[str]]:
+    """Puts each line in the context that is asked for.
+
+    Raises:
+        UserError: if the model has not learned it, or another option cannot be
+            used with it.
+    """
+    if not options.context:
+        return windows
+    for name, option in _REFUSED.items():
+        if options.get(name):
+            raise UserError(
+                f"--context cannot be used with {option}, which reads a line "
+                "by itself. Leave one of them out."
+            )
+    if mark_id(translator.source_tokenizer) is None:
+        raise UserError(
+            "--context needs a model that was trained with `data.context`. "
+            "Received: one whose source tokenizer has no symbol "
+            f"{CONTEXT_MARK}. Leave it out."
+        )
+    window = ContextWindow(options.context)
+    return (list(map(window.take, texts)) for texts in windows)

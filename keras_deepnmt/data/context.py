@@ -1,0 +1,125 @@
+"""Context: the sentences of a document before a source sentence.
+
+A sentence in context is one text, `the first <sep> the second <sep> this one`,
+of which the last sentence is translated. The mark is a user-defined symbol of
+the source tokenizer, so that it always is one token. An empty line ends a
+document.
+"""
+
+import collections
+from collections.abc import Iterable
+
+import numpy as np
+
+from keras_deepnmt.data.tags import tagged_text
+from keras_deepnmt.data.tokenizers import Tokenizer
+
+CONTEXT_MARK = "<sep>"
+_BETWEEN = f" {CONTEXT_MARK} "
+
+
+class ContextWindow:
+    """The last sentences of the document that is read.
+
+    Args:
+        size: How many sentences before each one are its context.
+
+    Example:
+    >>> window = ContextWindow(1)
+    >>> [window.take(text) for text in ("a", "b", "", "c")]
+    ['a', 'a <sep> b', '', 'c']
+    """
+
+    def __init__(self, size: int):
+        self._before: collections.deque[str] = collections.deque(maxlen=size)
+
+    def take(self, text: str) -> str:
+        """Returns the next sentence in its context; an empty one as it is."""
+        return f"{self.before(text)}{text}"
+
+    def before(self, text: str, is_empty: bool | None = None) -> str:
+        """Returns the context of the next sentence, the last mark included.
+
+        `is_empty` says whether it ends the document, if not its text does.
+        """
+        if not text.strip() if is_empty is None else is_empty:
+            self._before.clear()
+            return ""
+        before = "".join(f"{one}{_BETWEEN}" for one in self._before)
+        if text.strip():
+            self._before.append(text)
+        return before
+
+
+def in_context(texts: Iterable[str], size: int) -> list[str]:
+    """Puts sentences in their context, as a model reads them.
+
+    Args:
+        texts: The sentences of documents, in order; an empty one ends a
+            document.
+        size: How many sentences before each one are its context: at most as
+            many as in training, `data.context`.
+
+    Returns:
+        A text for each of them, for `Translator.translate`.
+
+    Example:
+    >>> in_context(["a", "b", "c", "", "d"], 2)
+    ['a', 'a <sep> b', 'a <sep> b <sep> c', '', 'd']
+    """
+    return list(map(ContextWindow(size).take, texts))
+
+
+def mark_id(tokenizer: Tokenizer) -> int | None:
+    """Returns the id of the mark, or `None` if a tokenizer has none.
+
+    Example:
+    >>> mark_id(source_tokenizer) is None
+    True
+    """
+    if CONTEXT_MARK not in tokenizer.user_defined_symbols:
+        return None
+    return tokenizer.ids_of_pieces([CONTEXT_MARK])[0]
+
+
+def tag_length(tokenizer: Tokenizer, tag: str | None) -> int:
+    """Returns how many ids of a sentence are its tag.
+
+    Example:
+    >>> tag_length(source_tokenizer, None)
+    0
+    """
+    if tag is None:
+        return 0
+    texts = [tagged_text(CONTEXT_MARK, tag), CONTEXT_MARK]
+    longer, shorter = tokenizer.encode(texts)
+    return len(longer) - len(shorter)
+
+
+def shorten_context(
+    ids: np.ndarray, most: int, mark: int, first: int = 0
+) -> np.ndarray:
+    """Leaves out the first sentences of a context that is too long.
+
+    Args:
+        ids: The ids of a sentence in context, without special ids.
+        most: How many there may be.
+        mark: The id of the mark.
+        first: Number of ids that are kept in any case, such as a tag.
+
+    Returns:
+        The ids; more than `most` if the last sentence alone has more.
+
+    Example:
+    >>> shorten_context(np.array([5, 9, 6, 9, 7]), 4, mark=9).tolist()
+    [6, 9, 7]
+    """
+    if len(ids) <= most:
+        return ids
+    starts = np.flatnonzero(ids == mark) + 1
+    starts = starts[starts > first]
+    if not len(starts):
+        return ids
+    lengths = first + len(ids) - starts
+    start = starts[min(np.sum(lengths > most), len(starts) - 1)]
+    return np.concatenate([ids[:first], ids[start:]])

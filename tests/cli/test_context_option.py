@@ -1,0 +1,63 @@
+"""`translate --context`: lines are translated with those before them."""
+
+import pytest
+import yaml
+from digit_run import RECIPE, write_digits
+
+from keras_deepnmt import Translator, cli
+from keras_deepnmt.data import in_context
+
+LINES = ["1 2 3", "4 4 1 7", "9 8", "", "7 7 7", "5"]
+
+
+def test_a_model_that_has_not_learned_it_is_refused(refused, digits, tmp_path):
+    words = [digits / "run", "--input", tmp_path / "source"]
+    (tmp_path / "source").write_text("1 2 3\n")
+    error = refused("translate", *words, "--context", "2")
+    assert "--context needs a model that was trained with" in error
+    error = refused("translate", *words, "--context", "1", "--alignments", "a")
+    assert "--context cannot be used with --alignments" in error
+
+
+@pytest.mark.thorough
+def test_each_line_has_the_lines_before_it(deepnmt, tmp_path):
+    for seed, split in enumerate(("train", "valid", "test")):
+        write_digits(tmp_path, split, 100, seed)
+    (tmp_path / "base.yaml").write_text(RECIPE)
+    data = {
+        split: dict(
+            zip(
+                ("source", "target"),
+                [str(tmp_path / f"{split}.{s}") for s in ("source", "target")],
+                strict=True,
+            )
+        )
+        for split in ("train", "valid", "test")
+    }
+    recipe = {
+        "extends": "base.yaml",
+        "data": {
+            **data,
+            "train": [data["train"]],
+            "context": 2,
+            "vocabulary_size": 26,
+        },
+        "training": {
+            **{"steps": 2, "validate_every": 2, "jit_compile": False},
+            "checkpoint_every": 2,
+        },
+    }
+    (tmp_path / "context.yaml").write_text(yaml.safe_dump(recipe))
+    run = tmp_path / "run"
+    words = ["train", str(tmp_path / "context.yaml"), "--run-dir", str(run)]
+    assert cli.main(words) == 0
+    source = tmp_path / "source"
+    source.write_text("".join(f"{line}\n" for line in LINES))
+    words = [run, "--input", source, "--no-compile", "-q"]
+    done = deepnmt("translate", *words, "--context", "2")
+    assert done.code == 0 and not done.err, done.err
+    translator = Translator.load(run, compiled=False)
+    found = done.out.split("\n")[:-1]
+    assert found == translator.translate(in_context(LINES, 2))
+    assert [not line for line in found] == [not line for line in LINES]
+    assert found != translator.translate(LINES)

@@ -1,0 +1,184 @@
+"""What must be true of the sentences of a document before a source sentence.
+
+* each source has as many before it as its document and the option allow, and
+  target and number of pairs are those of the corpus
+* filters read the sentence alone; a context that is too long is shortened, and
+  a tag stays
+* a translator shortens a context too, and truncates the sentence last
+* what cannot go together is refused
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from toy_corpus import decoded, prepare, toy_pairs, write_pairs
+
+from keras_deepnmt.data import PrepareOptions, Tokenizer, in_context
+from keras_deepnmt.data.context import mark_id, shorten_context
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.translator.requests import source_rows
+
+PAIRS = toy_pairs(60)
+# Documents of 7 and 3 sentences in turn, and so on.
+DOCUMENTS = []
+for start in range(0, 60, 10):
+    DOCUMENTS += [PAIRS[start : start + 7], PAIRS[start + 7 : start + 10]]
+
+
+def expected(documents, size):
+    pairs = []
+    for document in documents:
+        sources = [source for source, _ in document]
+        for place, (source, target) in enumerate(document):
+            before = sources[max(0, place - size) : place]
+            pairs.append((" <sep> ".join([*before, source]), target))
+    return pairs
+
+
+def lines_of(documents):
+    return [
+        pair
+        for document in documents
+        for pair in itertools.chain(document, [("", "")])
+    ]
+
+
+def options(folder, documents=DOCUMENTS, **changes):
+    train = write_pairs(folder, "train", lines_of(documents))
+    return PrepareOptions(
+        **{"train": [train], "vocabulary_size": 110, "context": 2, **changes}
+    )
+
+
+def source_tokenizer(folder):
+    return Tokenizer(folder / "tokenizer" / "source.model")
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_each_source_has_the_sentences_of_its_document_before_it(
+    tmp_path, size
+):
+    valid = write_pairs(tmp_path, "valid", lines_of(DOCUMENTS[:2]))
+    manifest = prepare(
+        options(tmp_path, context=size, valid=valid), tmp_path / "out"
+    )
+    assert decoded(tmp_path / "out", "train") == expected(DOCUMENTS, size)
+    assert decoded(tmp_path / "out", "valid") == expected(DOCUMENTS[:2], size)
+    assert manifest["splits"]["train"]["pairs"] == len(PAIRS)
+    # One mark between two sentences.
+    tokenizer = source_tokenizer(tmp_path / "out")
+    (ids,) = tokenizer.encode(["the dog <sep> the cat"])
+    assert list(ids).count(mark_id(tokenizer)) == 1
+
+
+def test_texts_in_context_are_those_of_training(tmp_path):
+    sources = [source for source, _ in lines_of(DOCUMENTS)]
+    texts = in_context(sources, 2)
+    assert len(texts) == len(sources)
+    found = [text for text in texts if text]
+    assert found == [source for source, _ in expected(DOCUMENTS, 2)]
+
+
+def test_filters_read_the_sentence_alone(tmp_path):
+    # Seven words each, and a document with a pair that is too long.
+    long = ("the dog " * 8, "der Hund " * 8)
+    documents = [[*PAIRS[:3], long, *PAIRS[3:5]], PAIRS[5:9]]
+    given = options(tmp_path, documents, max_length=8, max_ratio=1.5)
+    manifest = prepare(given, tmp_path / "out")
+    found = decoded(tmp_path / "out", "train")
+    assert [target for _, target in found] == [
+        target for _, target in expected([PAIRS[:9]], 0)
+    ]
+    # What is left out was still said before.
+    assert "the dog the dog" in found[3][0]
+    assert manifest["splits"]["train"]["pairs"] == 9
+
+
+def test_the_same_pair_in_another_context_is_another_pair(tmp_path):
+    documents = [
+        [PAIRS[0], PAIRS[1]],
+        [PAIRS[2], PAIRS[1]],
+        [PAIRS[0], PAIRS[1]],
+    ]
+    manifest = prepare(
+        options(tmp_path, documents, vocabulary_size=60), tmp_path / "out"
+    )
+    assert manifest["splits"]["train"]["pairs"] == 4
+
+
+@pytest.mark.parametrize("tag", [None, "<2de>"])
+def test_a_long_context_is_shortened(tmp_path, tag):
+    given = options(tmp_path, context=6, vocabulary_size=115)
+    train = [dataclasses.replace(given.train[0], tag=tag)]
+    given = dataclasses.replace(given, train=train)
+    prepare(given, tmp_path / "whole")
+    most = 40
+    short = dataclasses.replace(given, max_tokens=most)
+    manifest = prepare(short, tmp_path / "short")
+    assert manifest["splits"]["train"]["pairs"] == len(PAIRS)
+    tokenizer = source_tokenizer(tmp_path / "short")
+    pairs = zip(
+        decoded(tmp_path / "short", "train"),
+        decoded(tmp_path / "whole", "train"),
+        strict=True,
+    )
+    shortened = 0
+    for (source, _), (whole, _) in pairs:
+        ids = tokenizer.encode([source])[0]
+        assert len(ids) <= most
+        shortened += source != whole
+        mark = f"{tag} " if tag else ""
+        assert source.startswith(mark) and whole.startswith(mark)
+        sentences = source.removeprefix(mark).split(" <sep> ")
+        assert whole.removeprefix(mark).split(" <sep> ")[-len(sentences) :] == (
+            sentences
+        )
+        if source != whole:
+            # One sentence more would be too long.
+            more = whole.removeprefix(mark).split(" <sep> ")
+            more = more[-len(sentences) - 1 :]
+            longer = tokenizer.encode([mark + " <sep> ".join(more)])[0]
+            assert len(longer) > most
+    assert shortened > 10
+
+
+def test_a_translator_shortens_the_context_first(tmp_path):
+    prepare(options(tmp_path), tmp_path / "out")
+    tokenizer = source_tokenizer(tmp_path / "out")
+    sentences = [PAIRS[n][0] for n in (0, 1, 2)]
+    text = " <sep> ".join(sentences)
+    last = tokenizer.encode(sentences[2:])[0].tolist()
+    rows, truncated = source_rows(tokenizer, [text], len(last) + 1)
+    assert rows == [[*last, 3]] and not truncated
+    rows, truncated = source_rows(tokenizer, [text], len(last))
+    assert rows == [[*last[:-1], 3]] and truncated == [0]
+    rows, truncated = source_rows(tokenizer, [text], 1000)
+    assert rows[0][:-1] == tokenizer.encode([text])[0].tolist()
+
+
+def test_only_whole_sentences_are_left_out():
+    ids = np.array([5, 9, 6, 6, 9, 7, 7])
+    for most, left in ((7, 7), (6, 5), (5, 5), (4, 2), (2, 2), (1, 2)):
+        found = shorten_context(ids, most, mark=9)
+        assert found.tolist() == ids[len(ids) - left :].tolist()
+    tagged = np.array([4, *ids])
+    assert shorten_context(tagged, 5, 9, first=1).tolist() == [4, 7, 7]
+    # A mark that the tag has, or none, is left alone.
+    assert shorten_context(np.array([9, 5, 6]), 2, 9, first=1).tolist() == [
+        *(9, 5, 6)
+    ]
+
+
+def test_what_cannot_go_together_is_refused(tmp_path):
+    with pytest.raises(UserError, match="context=2, mask_symbols=3"):
+        options(tmp_path, mask_symbols=3)
+    plain = options(tmp_path, context=0)
+    prepare(plain, tmp_path / "plain")
+    model = str(tmp_path / "plain" / "tokenizer" / "source.model")
+    with pytest.raises(UserError, match="`context` needs <sep> as a user-def"):
+        prepare(
+            dataclasses.replace(plain, context=1, tokenizer_source=model),
+            tmp_path / "other",
+        )
