@@ -119,16 +119,24 @@ def checkpoint_table(results: Path = RESULTS) -> list[str]:
     ]
 
 
+_MARIAN_DECODERS = {
+    "self-attention": "",
+    "average-attention": ", average attention",
+    "rnn": ", SSRU",
+}
+
+
 def marian_table(results: Path = RESULTS) -> list[str]:
     """Returns the blocks of the table of models that Marian trained."""
     rows = read_rows(results / "marian_npz.csv")
-    rows = newest_rows(rows, "kind", "shared", "norm")
+    rows = newest_rows(rows, "kind", "shared", "norm", "decoder")
     if not rows:
         return []
     lines = [
         [
             f"{row['norm']}-norm, {row['activation']}, {row['kind']}, "
-            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary"
+            f"{_MARIAN_DECODERS[row['decoder']]}",
             row["difference_from_scorer"],
             f"{row['as_in_search']} of {row['sentences']}",
             f"{row['equal_translations']} of {row['sentences']}",
