@@ -168,7 +168,7 @@ def compare_translations(folder, translator, theirs) -> dict:
     scores = [one.total / (len(one.tokens) + 1) for one in scored]
     differences = np.abs(np.subtract(scores, theirs["scores"]))
     higher = [
-        one.total / (len(one.tokens) + 1) > other
+        one.log_prob / (len(one.ids) + 1) > other
         for one, other, is_equal in zip(found, scores, equal, strict=True)
         if not is_equal
     ]
