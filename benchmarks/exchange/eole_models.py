@@ -97,10 +97,7 @@ def write_vocabularies(folder, case, models, options) -> None:
             capture_output=True,
             text=True,
         )
-        # It writes the count first, and eole reads it last.
-        rows = [line.split("\t") for line in done.stdout.splitlines()]
-        lines = [f"{max(row, key=len)}" for row in rows]
-        Path(f"{model}.tsv").write_text("\n".join(lines) + "\n")
+        Path(f"{model}.tsv").write_text(done.stdout)
 
 
 def run(folder, options, *arguments) -> None:
