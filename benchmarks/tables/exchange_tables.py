@@ -78,8 +78,7 @@ def exchange_table(results: Path = RESULTS) -> list[str]:
 
 
 def checkpoint_table(results: Path = RESULTS) -> list[str]:
-    """Returns the blocks of the table of JoeyNMT's, OpenNMT-py's and eole's
-    models."""
+    """Returns the blocks of the table of checkpoints of other toolkits."""
     joeynmt = read_rows(results / "joeynmt.csv")
     opennmt = read_rows(results / "opennmt_transformers.csv")
     eole = newest_rows(read_rows(results / "eole.csv"), "kind", "shared")
