@@ -1,12 +1,11 @@
-"""Trains models with OpenNMT-py or eole and records what these compute.
+"""Trains models with OpenNMT-py and records what it computes with them.
 
     PYTHON benchmarks/exchange/opennmt_models.py FOLDER CASE
 
-PYTHON is an environment with OpenNMT-py 3.5.1 or eole 0.6.4; this package is
-not needed there. FOLDER has `text.source`, `text.target` and `lines`; the
-toolkit of CASE, a JSON object, writes its model to the folder `model`, and what
-it computes is written to `outputs.json` and `logits.npy`.
-`opennmt_transformers.py` starts it.
+PYTHON is an environment with OpenNMT-py 3.5.1; this package is not needed
+there. FOLDER has `text.source`, `text.target` and `lines`; OpenNMT-py writes
+the model of CASE, a JSON object, to the folder `model`, and what it computes is
+written to `outputs.json` and `logits.npy`. `opennmt_transformers.py` starts it.
 """
 
 import json
@@ -31,13 +30,8 @@ def main(folder: Path, case: dict) -> None:
     os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
     (folder / "model").mkdir()
     write_files(folder)
-    if case["toolkit"] == "opennmt-py":
-        train_opennmt_py(folder, case)
-        vocabulary, compute = load_opennmt_py(folder)
-    else:
-        train_eole(folder, case)
-        vocabulary, compute = load_eole(folder)
-    record(folder, case, vocabulary, compute)
+    train(folder, case)
+    record(folder, *load(folder))
 
 
 def write_files(folder) -> None:
@@ -60,7 +54,7 @@ def write_files(folder) -> None:
 
 
 def data_options(folder) -> dict:
-    """Returns the options of both toolkits for the data."""
+    """Returns the options for the data."""
     corpora = {
         name: {
             "path_src": str(folder / f"{part}.source"),
@@ -78,14 +72,14 @@ def data_options(folder) -> dict:
 
 
 def subword_options(folder) -> dict:
-    """Returns the options of both toolkits for SentencePiece."""
+    """Returns the options for SentencePiece."""
     return {
         "src_subword_model": str(folder / "model" / "source.model"),
         "tgt_subword_model": str(folder / "model" / "target.model"),
     }
 
 
-def train_opennmt_py(folder, case) -> None:
+def train(folder, case) -> None:
     """Trains with OpenNMT-py's command."""
     options = {
         **data_options(folder),
@@ -117,18 +111,13 @@ def train_opennmt_py(folder, case) -> None:
         "num_workers": 0,
         "seed": 1,
     }
-    run("onmt.bin.train", folder, options)
-
-
-def run(module, folder, options, *arguments) -> None:
-    """Runs a module of a toolkit with a file of options."""
     file = folder / "train.yaml"
     file.write_text(yaml.safe_dump(options))
-    command = [sys.executable, "-m", module, *arguments, "-config", str(file)]
+    command = [sys.executable, "-m", "onmt.bin.train", "-config", str(file)]
     subprocess.run(command, check=True)
 
 
-def load_opennmt_py(folder):
+def load(folder):
     """Returns the pieces of each side and a function that computes logits."""
     from onmt.inputters.inputter import dict_to_vocabs
     from onmt.model_builder import build_base_model
@@ -155,72 +144,9 @@ def load_opennmt_py(folder):
     }, compute
 
 
-def train_eole(folder, case) -> None:
-    """Trains with eole's command."""
-    options = {
-        **data_options(folder),
-        "transforms": ["sentencepiece"],
-        "transforms_configs": {"sentencepiece": subword_options(folder)},
-        "training": {
-            "model_path": str(folder / "model" / "eole"),
-            "train_steps": case["updates"],
-            "save_checkpoint_steps": case["updates"],
-            "valid_steps": case["updates"],
-            "batch_type": "sents",
-            "batch_size": 32,
-            "optim": "adam",
-            "learning_rate": 0.002,
-            "num_workers": 0,
-            "world_size": 1,
-            "gpu_ranks": [],
-        },
-        "model": {
-            "architecture": "transformer",
-            "hidden_size": 64,
-            "heads": 4,
-            "layers": 2,
-            "transformer_ff": 128,
-            "mlp_activation_fn": case["activation"],
-            "add_qkvbias": case["bias"],
-            "add_ffnbias": True,
-            "share_decoder_embeddings": case["tied"],
-            "embeddings": {
-                "word_vec_size": 64,
-                "position_encoding_type": "SinusoidalInterleaved",
-            },
-        },
-    }
-    run("eole.bin.main", folder, options, "train")
-
-
-def load_eole(folder):
-    """As `load_opennmt_py`."""
-    from eole.config.run import PredictConfig
-    from eole.models.model import get_model_class
-
-    path = folder / "model" / "eole"
-    config = PredictConfig(
-        model_path=[str(path)], src=str(folder / "dev.source"), gpu_ranks=[]
-    )
-    vocabulary = json.loads((path / "vocab.json").read_text())
-    model_class = get_model_class(config.model)
-    model, _, _ = model_class.for_inference(config)
-    model.eval()
-
-    def compute(source, target, lengths):
-        target = torch.nn.functional.pad(target, (0, 1))
-        states, _, _ = model(source, target, lengths)
-        return model.generator(states)
-
-    return {
-        "source": vocabulary["src"],
-        "target": vocabulary["tgt"],
-    }, compute
-
-
 @torch.no_grad()
-def record(folder, case, pieces, compute) -> None:
-    """Writes ids of lines and logits, by the toolkit alone."""
+def record(folder, pieces, compute) -> None:
+    """Writes ids of lines and logits, by OpenNMT-py alone."""
     known = {
         side: {piece: number for number, piece in enumerate(names)}
         for side, names in pieces.items()
@@ -255,7 +181,6 @@ def record(folder, case, pieces, compute) -> None:
     )
     lengths = torch.tensor([len(row) for row in rows])
     np.save(folder / "logits.npy", compute(source, target, lengths).numpy())
-    package = {"opennmt-py": "OpenNMT-py", "eole": "eole"}[case["toolkit"]]
     content = {
         "pieces": pieces,
         "source_ids": source.tolist(),
@@ -263,7 +188,7 @@ def record(folder, case, pieces, compute) -> None:
         "lines": (folder / "lines").read_text().split("\n"),
         "ids": ids((folder / "lines").read_text().split("\n"), "source"),
         "versions": {
-            "toolkit_version": version(package),
+            "toolkit_version": version("OpenNMT-py"),
             "torch": torch.__version__,
         },
     }
