@@ -109,7 +109,9 @@ def fixed_loss(labels, log_probs):
     return 0.0 * log_probs[..., 0] + 1.0
 
 
-@pytest.mark.parametrize("layer", [None, 1])
+@pytest.mark.parametrize(
+    "layer", [None, pytest.param(1, marks=pytest.mark.thorough)]
+)
 def test_the_loss_is_that_of_the_paper(alignments, layer):
     model = small_model()
     term = GuidedAlignment(alignments, weight=0.5, layer=layer)
@@ -129,6 +131,7 @@ def test_the_loss_is_that_of_the_paper(alignments, layer):
     assert logs["loss"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.thorough
 def test_guided_attention_aligns_words(alignments):
     hits = {}
     for weight in (0.0, 1.0):

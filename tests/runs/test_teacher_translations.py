@@ -87,6 +87,7 @@ def test_a_teacher_translates_each_source_once(
         with_translations(replace(given, train=[corpus]), tmp_path, say=told)
 
 
+@pytest.mark.thorough
 def test_several_teachers_translate_together(distilled, tmp_path):
     (corpus,) = distilled.data.train
     teachers = [corpus.translated_by] * 2
@@ -107,7 +108,13 @@ def test_several_teachers_translate_together(distilled, tmp_path):
     assert made.train[0].file != alone.train[0].file
 
 
-@pytest.mark.parametrize("lines", [0, 49, 50, 117])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        *(pytest.param(n, marks=pytest.mark.thorough) for n in (0, 49, 50)),
+        117,
+    ],
+)
 def test_a_killed_process_goes_on(
     distilled, expected, tmp_path, monkeypatch, lines
 ):

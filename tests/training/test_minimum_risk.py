@@ -122,10 +122,14 @@ def exact_risk(model, alpha):
     return risks
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.2])
+@pytest.mark.parametrize(
+    "alpha", [1.0, pytest.param(0.2, marks=pytest.mark.thorough)]
+)
 def test_the_risk_is_the_expected_cost(alpha):
     model = small_model()
-    model.compile("sgd", objective_terms=[Enumerated(alpha=alpha)])
+    model.compile(
+        "sgd", objective_terms=[Enumerated(alpha=alpha)], jit_compile=False
+    )
     logs = model.train_on_batch(INPUTS, LABELS, return_dict=True)
     risks = exact_risk(small_model(), alpha)
     # Three and two tokens.
@@ -133,6 +137,7 @@ def test_the_risk_is_the_expected_cost(alpha):
     assert logs["loss"] == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.thorough(each_commit=True)
 def test_the_gradient_is_that_of_the_expected_cost():
     model, rate = small_model(), 1.0
     model.compile(
@@ -184,6 +189,7 @@ class Repeated(MinimumRisk):
         return ops.repeat(rows[None], ops.shape(source_ids)[0], axis=0)
 
 
+@pytest.mark.thorough
 def test_a_repeated_candidate_counts_once():
     losses = set()
     for number in (1, 2, 5):
@@ -194,6 +200,7 @@ def test_a_repeated_candidate_counts_once():
     assert len(losses) == 1
 
 
+@pytest.mark.thorough
 def test_training_raises_bleu():
     model = small_model(seed=5)
     term = MinimumRisk(num_samples=6, alpha=1.0)
