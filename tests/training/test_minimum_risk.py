@@ -213,7 +213,7 @@ def test_training_raises_bleu():
     before = bleu()
     for _ in range(40):
         model.train_on_batch(INPUTS, LABELS)
-    assert before < 0.9 and bleu() == pytest.approx(1.0)
+    assert bleu() > before + 0.3
 
 
 @pytest.mark.parametrize(
