@@ -1,18 +1,20 @@
-"""Trains models with OpenNMT-py or eole and records what these compute.
+"""Trains models with OpenNMT-py and records what it computes with them.
 
     PYTHON benchmarks/exchange/opennmt_models.py FOLDER CASE
 
-PYTHON is an environment with OpenNMT-py 3.5.1 or eole 0.6.4; this package is
-not needed there. FOLDER has `text.source`, `text.target` and `lines`; the
-toolkit of CASE, a JSON object, writes its model to the folder `model`, and what
-it computes is written to `outputs.json` and `logits.npy`.
+PYTHON is an environment with OpenNMT-py 3.5.1 and subword-nmt; this package is
+not needed there. FOLDER has `text.source`, `text.target` and `lines`;
+OpenNMT-py writes the model of CASE, a JSON object, to the folder `model`, and
+what it computes is written to `outputs.json` and `logits.npy`.
 `opennmt_transformers.py` starts it.
 """
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +22,9 @@ import numpy as np
 import sentencepiece
 import torch
 import yaml
+from onmt.transforms import get_transforms_cls
+from subword_nmt.apply_bpe import BPE
+from subword_nmt.learn_bpe import learn_bpe
 
 DEV = 40
 SPECIAL = ["<unk>", "<blank>", "<s>", "</s>"]
@@ -30,42 +35,58 @@ def main(folder: Path, case: dict) -> None:
     # The checkpoint was written a moment ago, here.
     os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
     (folder / "model").mkdir()
-    write_files(folder)
-    if case["toolkit"] == "opennmt-py":
-        train_opennmt_py(folder, case)
-        vocabulary, compute = load_opennmt_py(folder)
-    else:
-        train_eole(folder, case)
-        vocabulary, compute = load_eole(folder)
-    record(folder, case, vocabulary, compute)
+    write_files(folder, case["transform"])
+    train(folder, case)
+    pieces, functions = load(folder)
+    record(folder, pieces, *functions)
 
 
-def write_files(folder) -> None:
-    """Writes texts, SentencePiece models and vocabularies."""
+def write_files(folder, transform) -> None:
+    """Writes texts, SentencePiece models or codes, and vocabularies."""
     for side in ("source", "target"):
         lines = (folder / f"text.{side}").read_text().splitlines()
         for name, part in (("train", lines[:-DEV]), ("dev", lines[-DEV:])):
             (folder / f"{name}.{side}").write_text("\n".join(part) + "\n")
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_prefix=str(folder / "model" / side),
-            vocab_size=500,
-            minloglevel=2,
-        )
-        processor = sentencepiece.SentencePieceProcessor(
-            model_file=str(folder / "model" / f"{side}.model")
-        )
-        pieces = [processor.id_to_piece(n) for n in range(3, 500)]
+        write = write_codes if transform == "bpe" else write_sentencepiece
+        pieces = write(folder / "model" / side, lines)
         (folder / f"{side}.voc").write_text("\n".join(pieces) + "\n")
 
 
-def data_options(folder) -> dict:
-    """Returns the options of both toolkits for the data."""
+def write_sentencepiece(prefix, lines) -> list[str]:
+    """Writes a model; returns its pieces."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_prefix=str(prefix),
+        vocab_size=500,
+        minloglevel=2,
+    )
+    processor = sentencepiece.SentencePieceProcessor(
+        model_file=f"{prefix}.model"
+    )
+    return [processor.id_to_piece(n) for n in range(3, 500)]
+
+
+def write_codes(prefix, lines) -> list[str]:
+    """Writes codes of subword-nmt and frequencies; returns some pieces."""
+    codes = io.StringIO()
+    learn_bpe(io.StringIO("\n".join(lines)), codes, 500)
+    Path(f"{prefix}.model").write_text(codes.getvalue())
+    bpe = BPE(codes)
+    cut = [bpe.segment(line).split(" ") for line in lines]
+    counts = Counter(piece for row in cut for piece in row)
+    listed = "".join(f"{piece} {n}\n" for piece, n in counts.items())
+    Path(f"{prefix}.counts").write_text(listed)
+    # Not those of all lines, so that some pieces are unknown.
+    return sorted({piece for row in cut[:300] for piece in row})
+
+
+def data_options(folder, transform) -> dict:
+    """Returns the options for the data."""
     corpora = {
         name: {
             "path_src": str(folder / f"{part}.source"),
             "path_tgt": str(folder / f"{part}.target"),
-            "transforms": ["sentencepiece"],
+            "transforms": [transform],
         }
         for name, part in (("corpus_1", "train"), ("valid", "dev"))
     }
@@ -77,20 +98,26 @@ def data_options(folder) -> dict:
     }
 
 
-def subword_options(folder) -> dict:
-    """Returns the options of both toolkits for SentencePiece."""
+def subword_options(folder, transform) -> dict:
+    """Returns the options for SentencePiece and for codes."""
+    restricted = {
+        # Merges that give rarer pieces are undone.
+        "src_subword_vocab": str(folder / "model" / "source.counts"),
+        "src_vocab_threshold": 3,
+    }
     return {
+        **(restricted if transform == "bpe" else {}),
         "src_subword_model": str(folder / "model" / "source.model"),
         "tgt_subword_model": str(folder / "model" / "target.model"),
     }
 
 
-def train_opennmt_py(folder, case) -> None:
+def train(folder, case) -> None:
     """Trains with OpenNMT-py's command."""
     options = {
-        **data_options(folder),
-        **subword_options(folder),
-        "transforms": ["sentencepiece"],
+        **data_options(folder, case["transform"]),
+        **subword_options(folder, case["transform"]),
+        "transforms": [case["transform"]],
         "save_model": str(folder / "model" / "compared"),
         "save_checkpoint_steps": case["updates"],
         "valid_steps": case["updates"],
@@ -117,18 +144,13 @@ def train_opennmt_py(folder, case) -> None:
         "num_workers": 0,
         "seed": 1,
     }
-    run("onmt.bin.train", folder, options)
-
-
-def run(module, folder, options, *arguments) -> None:
-    """Runs a module of a toolkit with a file of options."""
     file = folder / "train.yaml"
     file.write_text(yaml.safe_dump(options))
-    command = [sys.executable, "-m", module, *arguments, "-config", str(file)]
+    command = [sys.executable, "-m", "onmt.bin.train", "-config", str(file)]
     subprocess.run(command, check=True)
 
 
-def load_opennmt_py(folder):
+def load(folder):
     """Returns the pieces of each side and a function that computes logits."""
     from onmt.inputters.inputter import dict_to_vocabs
     from onmt.model_builder import build_base_model
@@ -152,88 +174,40 @@ def load_opennmt_py(folder):
     return {
         "source": checkpoint["vocab"]["src"],
         "target": checkpoint["vocab"]["tgt"],
-    }, compute
+    }, (compute, make_cut(checkpoint["opt"]))
 
 
-def train_eole(folder, case) -> None:
-    """Trains with eole's command."""
-    options = {
-        **data_options(folder),
-        "transforms": ["sentencepiece"],
-        "transforms_configs": {"sentencepiece": subword_options(folder)},
-        "training": {
-            "model_path": str(folder / "model" / "eole"),
-            "train_steps": case["updates"],
-            "save_checkpoint_steps": case["updates"],
-            "valid_steps": case["updates"],
-            "batch_type": "sents",
-            "batch_size": 32,
-            "optim": "adam",
-            "learning_rate": 0.002,
-            "num_workers": 0,
-            "world_size": 1,
-            "gpu_ranks": [],
-        },
-        "model": {
-            "architecture": "transformer",
-            "hidden_size": 64,
-            "heads": 4,
-            "layers": 2,
-            "transformer_ff": 128,
-            "mlp_activation_fn": case["activation"],
-            "add_qkvbias": case["bias"],
-            "add_ffnbias": True,
-            "share_decoder_embeddings": case["tied"],
-            "embeddings": {
-                "word_vec_size": 64,
-                "position_encoding_type": "SinusoidalInterleaved",
-            },
-        },
-    }
-    run("eole.bin.main", folder, options, "train")
+def make_cut(options):
+    """Returns a function that cuts lines of a side as OpenNMT-py does."""
+    (name,) = options.transforms
+    transform = get_transforms_cls([name])[name](options)
+    transform.warm_up()
 
+    def cut(lines, side):
+        side = {"source": "src", "target": "tgt"}[side]
+        # As `ParallelCorpusIterator` and `numericalize`.
+        rows = [
+            " ".join(transform._tokenize(line.strip().split(" "), side))
+            for line in lines
+        ]
+        return [row.split(" ") if row else [] for row in rows]
 
-def load_eole(folder):
-    """As `load_opennmt_py`."""
-    from eole.config.run import PredictConfig
-    from eole.models.model import get_model_class
-
-    path = folder / "model" / "eole"
-    config = PredictConfig(
-        model_path=[str(path)], src=str(folder / "dev.source"), gpu_ranks=[]
-    )
-    vocabulary = json.loads((path / "vocab.json").read_text())
-    model_class = get_model_class(config.model)
-    model, _, _ = model_class.for_inference(config)
-    model.eval()
-
-    def compute(source, target, lengths):
-        target = torch.nn.functional.pad(target, (0, 1))
-        states, _, _ = model(source, target, lengths)
-        return model.generator(states)
-
-    return {
-        "source": vocabulary["src"],
-        "target": vocabulary["tgt"],
-    }, compute
+    return cut
 
 
 @torch.no_grad()
-def record(folder, case, pieces, compute) -> None:
-    """Writes ids of lines and logits, by the toolkit alone."""
+def record(folder, pieces, compute, cut) -> None:
+    """Writes ids of lines and logits, by OpenNMT-py alone."""
     known = {
         side: {piece: number for number, piece in enumerate(names)}
         for side, names in pieces.items()
     }
 
     def ids(lines, side):
-        processor = sentencepiece.SentencePieceProcessor(
-            model_file=str(folder / "model" / f"{side}.model")
-        )
         unknown = known[side]["<unk>"]
         return [
             [known[side].get(piece, unknown) for piece in row]
-            for row in processor.encode(lines, out_type=str)
+            for row in cut(lines, side)
         ]
 
     def padded(rows, side):
@@ -255,7 +229,6 @@ def record(folder, case, pieces, compute) -> None:
     )
     lengths = torch.tensor([len(row) for row in rows])
     np.save(folder / "logits.npy", compute(source, target, lengths).numpy())
-    package = {"opennmt-py": "OpenNMT-py", "eole": "eole"}[case["toolkit"]]
     content = {
         "pieces": pieces,
         "source_ids": source.tolist(),
@@ -263,7 +236,7 @@ def record(folder, case, pieces, compute) -> None:
         "lines": (folder / "lines").read_text().split("\n"),
         "ids": ids((folder / "lines").read_text().split("\n"), "source"),
         "versions": {
-            "toolkit_version": version(package),
+            "toolkit_version": version("OpenNMT-py"),
             "torch": torch.__version__,
         },
     }

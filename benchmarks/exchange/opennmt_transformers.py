@@ -1,12 +1,11 @@
-"""Compares imported Transformers of OpenNMT-py and eole with these themselves.
+"""Compares imported Transformers of OpenNMT-py with OpenNMT-py itself.
 
     python -m venv onmt
-    onmt/bin/pip install OpenNMT-py==3.5.1
-    python benchmarks/exchange/opennmt_transformers.py --toolkit opennmt-py
-        --python onmt/bin/python
+    onmt/bin/pip install OpenNMT-py==3.5.1 subword-nmt==0.3.8
+    python benchmarks/exchange/opennmt_transformers.py --python onmt/bin/python
 
-`opennmt_models.py` trains a small model there, by the toolkit's own command,
-and records the ids of lines of many kinds and logits. Here the model is
+`opennmt_models.py` trains a small model there, by OpenNMT-py's own command, and
+records the ids of lines of many kinds and logits. Here the model is
 imported, and the same is computed. A checkpoint of OpenNMT-py is a pickle, so
 that this package's environment needs torch too. A row is appended to
 `results/opennmt_transformers.csv`.
@@ -30,6 +29,7 @@ RESULTS = Path(__file__).parent / "results" / "opennmt_transformers.csv"
 CASES = [
     {"tied": True, "activation": "relu", "bias": False},
     {"tied": False, "activation": "gelu", "bias": True},
+    {"tied": False, "activation": "relu", "bias": False, "transform": "bpe"},
 ]
 PAIRS = 1500
 
@@ -38,9 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Measures each case and appends its row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
-    parser.add_argument("--toolkit", choices=("opennmt-py", "eole"))
     parser.add_argument("--updates", type=int, default=100)
-    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     from keras_deepnmt.commands.terminal.quiet_import import import_backend
@@ -48,7 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     import_backend()
     for number in options.cases:
         case = {
-            "toolkit": options.toolkit,
+            "toolkit": "opennmt-py",
+            "transform": "sentencepiece",
             **CASES[number],
             "updates": options.updates,
         }
@@ -75,10 +75,7 @@ def compare(folder: Path, case: dict, python: str) -> dict:
         [python, str(program), str(folder), json.dumps(case)], check=True
     )
     theirs = json.loads((folder / "outputs.json").read_text())
-    if case["toolkit"] == "eole":
-        model = folder / "model" / "eole"
-    else:
-        (model,) = (folder / "model").glob("*.pt")
+    (model,) = (folder / "model").glob("*.pt")
     tokenizers = [
         folder / "model" / f"{side}.model" for side in ("source", "target")
     ]
