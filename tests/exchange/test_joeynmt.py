@@ -24,6 +24,7 @@ from keras_deepnmt.exchange import (
     import_model,
     load_joeynmt,
 )
+from keras_deepnmt.serving import export
 
 TEXTS = ["a big dog sees a cat", "two cats see the big dog"]
 SPECIAL = ["<unk>", "<pad>", "<s>", "</s>"]
@@ -282,10 +283,13 @@ def test_a_model_with_codes_translates_but_is_not_for_other_engines(
     preset = import_model(folder, tmp_path / "preset")
     translator = Translator.load(preset, compiled=False)
     assert len(translator.translate([TEXTS[0], "", "☃"])) == 3
-    for export in (export_onnx, export_ctranslate2, export_marian):
+    for other in (export_onnx, export_ctranslate2, export_marian):
         with pytest.raises(UserError, match="step `subword_nmt`.*Serving"):
-            export(translator, tmp_path / "output")
+            other(translator, tmp_path / "output")
     assert not (tmp_path / "output").exists()
+    # The export is compared with this package before it appears.
+    export(translator, tmp_path / "output")
+    assert (tmp_path / "output").exists()
 
 
 def change(folder, *keys, value):
