@@ -34,6 +34,7 @@ CASES = [
         "shared": True,
         "norm": "post",
         "activation": "relu",
+        "decoder": "self-attention",
         "normalize": 1.0,
         "operations": {"transformer_postprocess": "dan"},
     },
@@ -42,11 +43,38 @@ CASES = [
         "shared": False,
         "norm": "pre",
         "activation": "swish",
+        "decoder": "self-attention",
         "normalize": 0.6,
         "operations": {
             "transformer_preprocess": "n",
             "transformer_postprocess": "da",
             "transformer_postprocess_top": "n",
+        },
+    },
+    {
+        "kind": "unigram",
+        "shared": True,
+        "norm": "post",
+        "activation": "relu",
+        "decoder": "average-attention",
+        "normalize": 1.0,
+        "operations": {
+            "transformer_postprocess": "dan",
+            "transformer_decoder_autoreg": "average-attention",
+            "transformer_dim_aan": 192,
+        },
+    },
+    {
+        "kind": "bpe",
+        "shared": True,
+        "norm": "post",
+        "activation": "relu",
+        "decoder": "rnn",
+        "normalize": 1.0,
+        "operations": {
+            "transformer_postprocess": "dan",
+            "transformer_decoder_autoreg": "rnn",
+            "dec_cell": "ssru",
         },
     },
 ]
@@ -60,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--updates", type=int, default=400)
     parser.add_argument("--sentences", type=int, default=200)
-    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1, 2, 3])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     from keras_deepnmt.commands.terminal.quiet_import import import_backend

@@ -78,9 +78,10 @@ def exchange_table(results: Path = RESULTS) -> list[str]:
 
 
 def checkpoint_table(results: Path = RESULTS) -> list[str]:
-    """Returns the blocks of the table of JoeyNMT's and OpenNMT's models."""
+    """Returns the blocks of the table of checkpoints of other toolkits."""
     joeynmt = read_rows(results / "joeynmt.csv")
     opennmt = read_rows(results / "opennmt_transformers.csv")
+    eole = newest_rows(read_rows(results / "eole.csv"), "kind", "shared")
     joeynmt = newest_rows(joeynmt, "kind", "shared")
     opennmt = newest_rows(opennmt, "toolkit", "tied", "activation")
     lines = [
@@ -107,29 +108,61 @@ def checkpoint_table(results: Path = RESULTS) -> list[str]:
         ]
         for row in opennmt
     ]
+    lines += [
+        [
+            f"eole {row['eole']}, {row['activation']}, {row['output']} output, "
+            f"{row['kind']}, "
+            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
+            f"{row['largest_difference']} (logits up to "
+            f"{row['largest_logit']})",
+            f"{row['equal_translations']} of {row['sentences']}"
+            + _scores_of_others(row),
+        ]
+        for row in eole
+    ]
     if not lines:
         return []
     return [
-        "Models that JoeyNMT and OpenNMT-py trained, by "
-        "`joeynmt_transformers.py` and `opennmt_transformers.py`:",
+        "Models that JoeyNMT, OpenNMT-py and eole trained, by "
+        "`joeynmt_transformers.py`, `opennmt_transformers.py` and "
+        "`eole_transformers.py`:",
         markdown_table(
             ["model", "equal ids", "largest difference", "equal translations"],
             lines,
         ),
-        measured_when_and_where([*joeynmt, *opennmt]),
+        measured_when_and_where([*joeynmt, *opennmt, *eole]),
     ]
+
+
+def _scores_of_others(row):
+    """Says whose score is higher where translations differ."""
+    if not int(row["higher_here"]) + int(row["higher_there"]):
+        return ""
+    return (
+        f"; of the others {row['higher_here']} have a higher score here, "
+        f"{row['higher_there']} there"
+    )
+
+
+_MARIAN_DECODERS = {
+    "self-attention": "",
+    "average-attention": ", average attention",
+    "rnn": ", SSRU",
+}
 
 
 def marian_table(results: Path = RESULTS) -> list[str]:
     """Returns the blocks of the table of models that Marian trained."""
     rows = read_rows(results / "marian_npz.csv")
-    rows = newest_rows(rows, "kind", "shared", "norm")
+    rows = newest_rows(rows, "kind", "shared", "norm", "decoder")
     if not rows:
         return []
     lines = [
         [
             f"{row['norm']}-norm, {row['activation']}, {row['kind']}, "
-            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary",
+            f"{'joint' if row['shared'] == 'True' else 'separate'} vocabulary"
+            f"{_MARIAN_DECODERS[row['decoder']]}",
             row["difference_from_scorer"],
             f"{row['as_in_search']} of {row['sentences']}",
             f"{row['equal_translations']} of {row['sentences']}",

@@ -33,6 +33,7 @@ _FIXED = {
     "ffn_layernorm": (False,),
     "query_norm": (False,),
     "key_norm": (False,),
+    "value_norm": (False,),
     "q_gating": (False,),
     "heads_kv": (None,),
     "head_dim": (None,),
@@ -45,6 +46,7 @@ _FIXED = {
 }
 # eole strips the bytes of a line, so other spaces of Unicode stay.
 _STRIPPED = "\t\n\v\f\r "
+_DROPOUT = {"dropout": 0.3, "attention_dropout": 0.1}
 _POSITIONS = ("SinusoidalInterleaved", "SinusoidalConcat")
 _FEED_FORWARD = {"intermediate": "mlp.gate_up_proj", "output": "mlp.down_proj"}
 _BLOCKS = {
@@ -113,6 +115,7 @@ def load_eole(
     if not isinstance(config.get("model"), dict):
         raise UserError(f"{folder / 'config.json'}: lacks model.")
     arguments, order = _arguments(config["model"], folder / "config.json")
+    arguments |= _dropout(config.get("training") or {}, folder / "config.json")
     file = folder / "vocab.json"
     vocabulary = _read(file)
     vocabularies, protos = read_sides(
@@ -186,9 +189,9 @@ def _arguments(model, file):
         for key, allowed in _FIXED.items():
             refuse(f"model.{side}.{key}", allowed, take(side, key, allowed[0]))
     embeddings = model.get("embeddings") or {}
-    order = embeddings.get("position_encoding_type") or equal(
-        "position_encoding_type", _POSITIONS[0]
-    )
+    key = "position_encoding_type"
+    order = equal(key, _POSITIONS[0])
+    order = embeddings.get(key, order)  # where null means none
     refuse("model.embeddings.position_encoding_type", _POSITIONS, order)
     equal("transformer_ff", 2048)
     equal("heads", 8)
@@ -207,6 +210,20 @@ def _arguments(model, file):
         "key_bias": True,
         "encode_end": False,
     }, order
+
+
+def _dropout(training, file):
+    """Returns those of the training, for a further one."""
+    found = {}
+    for key, default in _DROPOUT.items():
+        value = training.get(key, default)
+        found[key] = value[0] if isinstance(value, list) and value else value
+        if isinstance(value, bool) or not isinstance(found[key], int | float):
+            raise UserError(
+                f"{file}: `training.{key}` must have a number. Received: "
+                f"{value}"
+            )
+    return found
 
 
 def _tokenizers(config, folder, source, target):

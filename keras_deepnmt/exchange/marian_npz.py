@@ -12,6 +12,12 @@ from typing import Any
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.marian_decoder_layers import (
+    SELF_ATTENTION,
+    decoder_kind,
+    decoder_layer,
+    decoder_layer_weights,
+)
 from keras_deepnmt.exchange.marian_vocabulary import read_marian_vocabulary
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
@@ -32,7 +38,6 @@ _SIZES = ("transformer-heads", "enc-depth", "dec-depth")
 # the option is missing.
 _FIXED = {
     "type": ("transformer",),
-    "transformer-decoder-autoreg": ("self-attention",),
     "transformer-no-projection": (False,),
     "transformer-ffn-depth": (2,),
     "transformer-decoder-ffn-depth": (0, 2),
@@ -223,7 +228,9 @@ def _read_config(tensors):
             "`transformer-postprocess-top`, of version "
             f"{config.get('version', 'unknown')}"
         )
+    kind = decoder_kind(config, is_first, _ACTIVATIONS, place)
     return config | {
+        "decoder_layer": kind,
         "normalize_first": is_first,
         "final_norm": None if has_final == is_first else has_final,
         "has_final_norm": has_final,
@@ -314,6 +321,7 @@ def _model(tensors, config, vocabularies):
             weights |= _block(tensors, side, number, config)
         if config["has_final_norm"]:
             weights |= _norm(tensors, f"{side}_top", f"{side}_norm")
+    arguments |= decoder_layer(tensors, **config["decoder_layer"])
     return weights, arguments | dict(
         hidden_dim=source.shape[1],
         intermediate_dim=tensors.matrix("encoder_l1_ffn_W1").shape[1],
@@ -330,9 +338,22 @@ def _block(tensors, side, number, config):
     theirs, ours = f"{side}_l{number}", f"{side}_block_{number}"
     suffix = "_pre" if config["normalize_first"] else ""
     attentions = {"attention": "self"}
+    kind = config["decoder_layer"]["kind"]
+    found = {}
     if side == "decoder":
         attentions["cross_attention"] = "context"
-    found = {}
+        if kind != SELF_ATTENTION:
+            del attentions["attention"]
+            found, norm = decoder_layer_weights(
+                tensors,
+                kind,
+                theirs,
+                f"{ours}/attention",
+                config["normalize_first"],
+            )
+            found |= _norm(
+                tensors, norm, f"{ours}/attention_residual/layer_norm", suffix
+            )
     for name, attention in attentions.items():
         for part in ("query", "key", "value", "output"):
             found |= _dense(

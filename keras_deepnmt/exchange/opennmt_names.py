@@ -60,6 +60,14 @@ def read_tokenizers(
     frequent: list[list[str]] = [[], []]
     if transform == "bpe":
         frequent = [_frequent_pieces(options, side, folder) for side in _SIDES]
+    else:
+        for side in _SIDES:
+            key = f"{side}_vocab_threshold"
+            if options.get(f"{side}_subword_vocab") and options.get(key):
+                raise UserError(
+                    f"{place}: `{key}` must be 0, since others cannot be "
+                    f"imported. Received: {options[key]}"
+                )
     names = [options.get(f"{side}_subword_model") for side in _SIDES]
     if are_shared and names[0] and frequent[0] == frequent[1]:
         names[1] = names[0]  # as both toolkits do

@@ -196,14 +196,6 @@ def _options(saved, file) -> tuple[dict[str, Any], str]:
                 f"imported. Received: {value}"
             )
     transform = check_transforms(options.get("transforms") or [], file)
-    for side in ("src", "tgt"):
-        key = f"{side}_vocab_threshold"
-        has_vocabulary = bool(options.get(f"{side}_subword_vocab"))
-        if transform == "sentencepiece" and has_vocabulary and options.get(key):
-            raise UserError(
-                f"{file}: `{key}` must be 0, since others cannot be imported. "
-                f"Received: {options[key]}"
-            )
     return options, transform
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import sentencepiece
@@ -143,11 +144,13 @@ def logits(
     exponents=EXPONENTS,
     epsilon=1e-5,
     pre_norm=False,
+    decoder_layer=None,
 ):
     """The logits `(T, V)` of one pair of id rows, in float64.
 
     The waves have the frequencies 10,000 ** -exponents. A norm follows a stack
-    if there are weights for it.
+    if there are weights for it. In place of a decoder's self-attention may be
+    another layer, a function of the weights, the block's number and the input.
     """
     t = {name: value.astype("float64") for name, value in tensors.items()}
     act = {
@@ -187,6 +190,9 @@ def logits(
             heads.append(weights / weights.sum(-1, keepdims=True) @ v[:, part])
         return dense(np.concatenate(heads, axis=1), f"{name}.out_proj")
 
+    def attend_self(name, causal, x):
+        return attend(x, x, name, causal)
+
     def residual(x, sublayer, name):
         if pre_norm:
             return x + sublayer(norm(x, name))
@@ -196,11 +202,10 @@ def logits(
         for number in range(LAYERS):
             layer = f"model.{side}.layers.{number}"
             name = f"{layer}.self_attn"
-            x = residual(
-                x,
-                lambda x, name=name: attend(x, x, name, memory is not None),
-                f"{name}_layer_norm",
-            )
+            attention = partial(attend_self, name, memory is not None)
+            if memory is not None and decoder_layer is not None:
+                attention = partial(decoder_layer, t, number + 1)
+            x = residual(x, attention, f"{name}_layer_norm")
             if memory is not None:
                 name = f"{layer}.encoder_attn"
                 x = residual(

@@ -2,6 +2,7 @@
 equations of Marian, its ids those of its vocabularies, an option that it cannot
 have is named, and nothing is left behind."""
 
+import dataclasses
 import json
 import re
 
@@ -33,9 +34,12 @@ def write_folder(
     top=False,
     output="Wt",
     vocabulary="spm",
+    decoder="self-attention",
+    aan_width=F,
     **options,
 ):
-    """Writes a model; returns its weights in Hugging Face's layout."""
+    """Writes a model; returns its weights in Hugging Face's layout, but what
+    is in place of self-attention in the decoder."""
     folder.mkdir()
     models = write_tokenizers(folder, tied in ("all", "src"))
     sizes = [len(model) for model in models]
@@ -54,6 +58,8 @@ def write_folder(
             name = f"model.{side}.layer_norm"
             tensors[f"{name}.weight"] = np.linspace(0.5, 2, D, dtype="float32")
             tensors[f"{name}.bias"] = np.linspace(-1, 1, D, dtype="float32")
+    if decoder != "self-attention":
+        replace_self_attention(tensors, decoder, aan_width)
     config = {
         "type": "transformer",
         "dim-vocabs": sizes,
@@ -63,7 +69,8 @@ def write_folder(
         "transformer-heads": N,
         "transformer-dim-ffn": F,
         "transformer-ffn-activation": activation,
-        "transformer-decoder-autoreg": "self-attention",
+        "transformer-decoder-autoreg": decoder,
+        "dec-cell": "ssru" if decoder == "rnn" else "gru",
         "transformer-preprocess": "n" if pre_norm else "",
         "transformer-postprocess": "da" if pre_norm else "dan",
         "transformer-postprocess-top": "n" if top else "",
@@ -73,7 +80,7 @@ def write_folder(
         "version": "v1.12.0",
     } | options
     text = yaml.safe_dump(config).encode() + b"\0"
-    arrays = renamed(tensors, sizes, tied, pre_norm, output)
+    arrays = renamed(tensors, sizes, tied, pre_norm, output, decoder)
     arrays["special:model.yml"] = np.frombuffer(text, "int8")
     np.savez(folder / "model.npz", **arrays)
     if vocabulary == "yml":
@@ -108,7 +115,65 @@ def write_tokenizers(folder, shared):
     return [models[0], models[-1]]
 
 
-def renamed(tensors, sizes, tied, pre_norm, output):
+def replace_self_attention(tensors, decoder, width):
+    """Draws the weights of another layer, by their names in Marian."""
+    for name in list(tensors):
+        if name.startswith("model.decoder") and ".self_attn." in name:
+            del tensors[name]
+    random = np.random.default_rng(1)
+    parts = {"W": (D, D), "Wf": (D, D), "bf": (1, D)}
+    if decoder == "average-attention":
+        parts = {"W1": (D, width), "b1": (1, width)}
+        if width != D:  # else there is no second matrix
+            parts |= {"W2": (width, D), "b2": (1, D)}
+        for gate in "if":
+            parts |= {f"W{gate}": (D, D), f"b{gate}": (1, D)}
+    for number in range(1, LAYERS + 1):
+        for part, shape in parts.items():
+            name = f"decoder_l{number}_{SHORT[decoder]}_{part}"
+            value = random.normal(0.0, 0.5, shape).astype("float32")
+            tensors[name] = value
+
+
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def average_attention(tensors, number, x):
+    """Marian's layer: x_t and y_t, which averages x_1 ... x_t, each times a
+    gate that it determines itself."""
+    t = {
+        part: tensors[f"decoder_l{number}_aan_{part}"]
+        for part in ("W1", "b1", "Wi", "bi", "Wf", "bf")
+    }
+    y = np.cumsum(x, axis=0) / np.arange(1, len(x) + 1)[:, None]
+    y = y @ t["W1"] + t["b1"]
+    y = y * sigmoid(y)
+    name = f"decoder_l{number}_aan_W2"
+    if name in tensors:
+        y = y @ tensors[name] + tensors[f"decoder_l{number}_aan_b2"]
+    gates = sigmoid(x @ t["Wi"] + t["bi"]), sigmoid(y @ t["Wf"] + t["bf"])
+    return gates[0] * x + gates[1] * y
+
+
+def ssru(tensors, number, x):
+    """Marian's recurrent unit, one position after the other."""
+    w, w_f, b_f = (
+        tensors[f"decoder_l{number}_rnn_{part}"] for part in ("W", "Wf", "bf")
+    )
+    state, outputs = np.zeros(D), []
+    for one in x:
+        forget = sigmoid(one @ w_f + b_f[0])
+        state = forget * state + (1.0 - forget) * (one @ w)
+        outputs.append(np.maximum(state, 0.0))
+    return np.stack(outputs)
+
+
+SHORT = {"average-attention": "aan", "rnn": "rnn"}
+DECODER_LAYERS = {"average-attention": average_attention, "rnn": ssru}
+
+
+def renamed(tensors, sizes, tied, pre_norm, output, decoder):
     """The tensors by the names of Marian, without the begin token."""
     found = {}
     suffix = "_pre" if pre_norm else ""
@@ -125,6 +190,8 @@ def renamed(tensors, sizes, tied, pre_norm, output):
             )
         elif name == "final_logits_bias":
             found["decoder_ff_logit_out_b"] = value[:, : sizes[1]]
+        elif name.startswith("decoder_l"):
+            found[name] = value
         elif words[2] == "embed_tokens":
             size = sizes[side == "decoder"]
             found["Wemb" if tied == "src" else f"{side}_Wemb"] = value[:size]
@@ -138,7 +205,10 @@ def renamed(tensors, sizes, tied, pre_norm, output):
         elif words[4].endswith("layer_norm"):
             kind = words[4].removesuffix("_layer_norm")
             layer = f"{side}_l{int(words[3]) + 1}"
-            layer += f"_{PARTS[kind]}_Wo" if kind in PARTS else "_ffn_ffn"
+            if kind == "self_attn" and side == "decoder" and decoder in SHORT:
+                layer += f"_{SHORT[decoder]}" + ("" if pre_norm else "_ffn")
+            else:
+                layer += f"_{PARTS[kind]}_Wo" if kind in PARTS else "_ffn_ffn"
             part = "bias" if is_bias else "scale"
             found[f"{layer}_ln_{part}{suffix}"] = value[None]
         else:
@@ -148,22 +218,13 @@ def renamed(tensors, sizes, tied, pre_norm, output):
     return found
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"tied": "target", "activation": "relu"},
-        {"tied": "src", "output": "W", "activation": "gelu"},
-        {"tied": "none", "pre_norm": True, "top": True},
-        {"top": True},
-    ],
-    ids=["all tied", "target", "source", "pre-norm", "norm at the top"],
-)
-def test_logits_are_those_of_the_equations(options, tmp_path):
+def check_logits(tmp_path, options):
+    """Compares an imported model with the equations."""
     tensors = write_folder(tmp_path / "marian", **options)
     imported = load_marian_npz(tmp_path / "marian" / "model.npz")
-    model = imported.build()
+    # As a preset's file has them.
+    arguments = json.loads(json.dumps(imported.arguments))
+    model = dataclasses.replace(imported, arguments=arguments).build()
     sizes = [
         imported.arguments[f"{side}_vocabulary_size"] - 2
         for side in ("source", "target")
@@ -186,6 +247,7 @@ def test_logits_are_those_of_the_equations(options, tmp_path):
         EXPONENTS,
         1e-6,
         options.get("pre_norm", False),
+        DECODER_LAYERS.get(options.get("decoder")),
     )[:, : sizes[1]]
     found = np.asarray(found, "float64")[0]
     np.testing.assert_allclose(
@@ -194,6 +256,40 @@ def test_logits_are_those_of_the_equations(options, tmp_path):
     # Tokens that Marian does not have take no part in the softmax.
     sums = [np.log(np.exp(x).sum(-1)) for x in (found, expected)]
     np.testing.assert_allclose(*sums, rtol=1e-6)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tied": "target", "activation": "relu"},
+        {"tied": "src", "output": "W", "activation": "gelu"},
+        {"tied": "none", "pre_norm": True, "top": True},
+        {"top": True},
+        {"decoder": "rnn", "pre_norm": True, "top": True},
+    ],
+    ids=[
+        *("all tied", "target", "source", "pre-norm", "norm at the top"),
+        "pre-norm SSRU",
+    ],
+)
+def test_logits_are_those_of_the_equations(options, tmp_path):
+    check_logits(tmp_path, options)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "aan_width"),
+    [
+        ("rnn", F),
+        ("average-attention", F),
+        pytest.param("average-attention", D, marks=pytest.mark.thorough),
+    ],
+)
+def test_layers_in_place_of_self_attention_are_those_of_marian(
+    decoder, aan_width, tmp_path
+):
+    check_logits(tmp_path, {"decoder": decoder, "aan_width": aan_width})
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +409,7 @@ def cut(file, size):
 
 BAD_OPTIONS = {
     "type": "s2s",
-    "transformer-decoder-autoreg": "average-attention",
+    "transformer-decoder-autoreg": "convolution",
     "transformer-preprocess": "n",
     "transformer-postprocess": "dhn",
     "transformer-postprocess-emb": "nd",
@@ -335,9 +431,47 @@ BAD_INPUTS = {
         )
         for key, value in BAD_OPTIONS.items()
     },
-    "ssru": (
-        lambda f: change(f, **{"transformer-decoder-autoreg": "rnn"}),
-        "`transformer-decoder-autoreg` must be self-attention.*rnn",
+    **{
+        f"{kind} and {key}={value}": (
+            lambda f, kind=kind, key=key, value=value: change(
+                f,
+                **{"transformer-decoder-autoreg": kind, "dec-cell": "ssru"}
+                | {key: value},
+            ),
+            f"`{key}` must be.*Received: {value}",
+        )
+        for kind, key, value in (
+            ("rnn", "dec-cell", "gru"),
+            ("rnn", "transformer-rnn-projection", True),
+            ("rnn", "layer-normalization", True),
+            ("average-attention", "transformer-aan-depth", 3),
+            ("average-attention", "transformer-aan-nogate", True),
+            ("average-attention", "transformer-aan-activation", "tanh"),
+        )
+    },
+    "an unnamed cell": (
+        lambda f: change(
+            f, **{"transformer-decoder-autoreg": "rnn", "dec-cell": None}
+        ),
+        "`dec-cell` must be ssru.*Received: gru",
+    ),
+    # Its gates read the input of the block without the norm.
+    "pre-norm average attention": (
+        lambda f: change(
+            f,
+            **{
+                "transformer-decoder-autoreg": "average-attention",
+                "transformer-preprocess": "n",
+                "transformer-postprocess": "da",
+            },
+        ),
+        "`transformer-preprocess` must be '' with average-attention.*: n",
+    ),
+    "self-attention where there is a recurrent unit": (
+        lambda f: change(
+            f, **{"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}
+        ),
+        "lack decoder_l1_rnn_Wf",
     ),
     # Its keys and values had no norm.
     "pre-norm before 1.10": (

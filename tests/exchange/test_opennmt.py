@@ -170,6 +170,7 @@ def eole(made):
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     config = {
         "transforms": ["sentencepiece"],
+        "training": {"dropout": [0.2], "dropout_steps": [0]},
         "transforms_configs": {
             "sentencepiece": {
                 "src_subword_model": "${MODEL_PATH}/cut.model",
@@ -288,6 +289,8 @@ def test_opennmt_py_is_imported(opennmt, made, tmp_path):
 def test_eole_is_imported(eole, made, tmp_path):
     imported = load_eole(eole)
     check_logits(imported, made[2])
+    assert imported.arguments["dropout"] == 0.2
+    assert imported.arguments["attention_dropout"] == 0.1  # eole's default
     (tmp_path / "ours.model").write_bytes(imported.source_proto)
     tokenizer = Tokenizer(tmp_path / "ours.model")
     processor = sentencepiece.SentencePieceProcessor(
@@ -357,6 +360,13 @@ def test_an_empty_checkpoint_is_named(opennmt, tmp_path):
             {"embeddings": {"position_encoding_type": "Rotary"}},
             "`model.embeddings.position_encoding_type` must be Sinusoidal",
         ),
+        # Then eole adds no positions.
+        (
+            {"embeddings": {"position_encoding_type": None}},
+            "`model.embeddings.position_encoding_type` must be.*: None",
+        ),
+        # It has no weights that would tell.
+        ({"value_norm": True}, "`model.encoder.value_norm` must be False"),
         ({"layers": 1}, "tensors that no part .*layers.1"),
         ({"layers": 3}, "lack encoder.transformer_layers.2"),
     ],
@@ -369,6 +379,17 @@ def test_what_eole_has_and_this_package_lacks_is_named(
     config["model"] |= changes
     file.write_text(json.dumps(config))
     refused(eole, tmp_path, message)
+
+
+def test_a_restricted_sentencepiece_model_of_eole_is_named(eole, tmp_path):
+    file = eole / "config.json"
+    config = json.loads(file.read_text())
+    config["transforms_configs"]["sentencepiece"] |= {
+        "src_subword_vocab": "cut.vocab",
+        "src_vocab_threshold": 50,
+    }
+    file.write_text(json.dumps(config))
+    refused(eole, tmp_path, "`src_vocab_threshold` must be 0.*Received: 50")
 
 
 @pytest.mark.parametrize(
