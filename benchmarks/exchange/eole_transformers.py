@@ -49,7 +49,9 @@ CASES = [
         "output": "own",
         "positions": "SinusoidalConcat",
         "model": {
-            "encoder": {"layers": 3},
+            # Else the encoder is trained without this bias, and eole loads it
+            # with one, of arbitrary values.
+            "encoder": {"layers": 3, "add_final_linear_bias": True},
             "decoder": {"layers": 2},
             "mlp_activation_fn": "gelu",
             "add_qkvbias": True,

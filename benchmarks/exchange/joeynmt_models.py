@@ -3,12 +3,14 @@
     PYTHON benchmarks/exchange/joeynmt_models.py FOLDER CASE
 
 PYTHON is an environment with joeynmt 2.3.0 and sentencepiece 0.2.0 (JoeyNMT
-calls a method that later versions lack); this package is not needed there.
+calls a method that later versions lack); this package is not needed there. It
+has subword-nmt, which JoeyNMT needs.
 FOLDER has `text.source`, `text.target` and `lines`; JoeyNMT writes CASE, a JSON
 object, to its folder `model`, and what it computes is written to `outputs.json`
 and `logits.npy`. `joeynmt_transformers.py` starts it.
 """
 
+import io
 import json
 import subprocess
 import sys
@@ -24,6 +26,8 @@ from joeynmt.data import load_data
 from joeynmt.helpers import load_checkpoint
 from joeynmt.model import build_model
 from joeynmt.search import beam_search
+from subword_nmt.apply_bpe import BPE
+from subword_nmt.learn_bpe import learn_bpe
 
 SIDES = {"source": "de", "target": "en"}
 DEV = 40
@@ -40,31 +44,29 @@ def main(folder: Path, case: dict) -> None:
 
 
 def write_files(folder, case) -> dict:
-    """Writes texts and SentencePiece models; returns the configuration."""
+    """Writes texts and tokenizers; returns the configuration."""
+    has_codes = case["kind"] == "subword-nmt"
     sides = {}
     for side, language in SIDES.items():
         lines = (folder / f"text.{side}").read_text().splitlines()
         for name, part in (("train", lines[:-DEV]), ("dev", lines[-DEV:])):
             file = folder / f"{name}.{language}"
             file.write_text("\n".join(part) + "\n")
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_prefix=str(folder / side),
-            vocab_size=500,
-            model_type=case["kind"],
-            minloglevel=2,
-        )
-        cut = sentencepiece.SentencePieceProcessor(
-            model_file=str(folder / f"{side}.model")
-        ).encode(lines[:300], out_type=str)
-        # Not all pieces: JoeyNMT restricts a model to those of the vocabulary.
+        file = folder / f"{side}.{'codes' if has_codes else 'model'}"
+        if has_codes:
+            cut = [row.split(" ") for row in learn_codes(file, lines)]
+        else:
+            cut = train_sentencepiece(file, lines, case["kind"])
+        # Not all pieces: JoeyNMT restricts both to those of the vocabulary.
         pieces = sorted({piece for row in cut for piece in row})
         sides[side] = {
             "lang": language,
             "level": "bpe",
             "lowercase": False,
-            "tokenizer_type": "sentencepiece",
-            "tokenizer_cfg": {"model_file": str(folder / f"{side}.model")},
+            "tokenizer_type": "subword-nmt" if has_codes else "sentencepiece",
+            "tokenizer_cfg": {
+                "codes" if has_codes else "model_file": str(file)
+            },
             "pieces": pieces,
         }
     if case["shared"]:
@@ -130,6 +132,27 @@ def write_files(folder, case) -> dict:
             "decoder": block,
         },
     }
+
+
+def train_sentencepiece(file, lines, kind) -> list[list[str]]:
+    """Writes a model; returns the pieces of some of the lines."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_prefix=str(file.with_suffix("")),
+        vocab_size=500,
+        model_type=kind,
+        minloglevel=2,
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    return processor.encode(lines[:300], out_type=str)
+
+
+def learn_codes(file, lines) -> list[str]:
+    """Writes codes of subword-nmt; returns some of the lines in pieces."""
+    codes = io.StringIO()
+    learn_bpe(io.StringIO("\n".join(lines)), codes, 500)
+    file.write_text(codes.getvalue())
+    return [BPE(codes).segment(line) for line in lines[:300]]
 
 
 @torch.no_grad()

@@ -41,6 +41,13 @@ CASES = [
         "activation": "gelu",
         "scale": False,
     },
+    {
+        "kind": "subword-nmt",
+        "shared": False,
+        "layer_norm": "pre",
+        "activation": "relu",
+        "scale": True,
+    },
 ]
 PAIRS = 1500
 
@@ -50,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
     parser.add_argument("--updates", type=int, default=200)
-    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     from keras_deepnmt.commands.terminal.quiet_import import import_backend
@@ -81,10 +88,11 @@ def compare(folder: Path, case: dict, python: str) -> dict:
         [python, str(program), str(folder), json.dumps(case)], check=True
     )
     theirs = json.loads((folder / "outputs.json").read_text())
-    for name in ("source", "target"):  # JoeyNMT read them elsewhere
-        file = folder / "model" / f"{name}.model"
+    # JoeyNMT read them elsewhere.
+    for made in (*folder.glob("*.model"), *folder.glob("*.codes")):
+        file = folder / "model" / made.name
         if not file.is_file():
-            file.write_bytes((folder / f"{name}.model").read_bytes())
+            file.write_bytes(made.read_bytes())
     preset = import_model(folder / "model", folder / "preset")
     translator = Translator.load(preset, batch_size=16)
     # Their ids 0 to 3 are unknown, padding, begin and end.

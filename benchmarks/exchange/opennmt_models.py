@@ -2,16 +2,19 @@
 
     PYTHON benchmarks/exchange/opennmt_models.py FOLDER CASE
 
-PYTHON is an environment with OpenNMT-py 3.5.1; this package is not needed
-there. FOLDER has `text.source`, `text.target` and `lines`; OpenNMT-py writes
-the model of CASE, a JSON object, to the folder `model`, and what it computes is
-written to `outputs.json` and `logits.npy`. `opennmt_transformers.py` starts it.
+PYTHON is an environment with OpenNMT-py 3.5.1 and subword-nmt; this package is
+not needed there. FOLDER has `text.source`, `text.target` and `lines`;
+OpenNMT-py writes the model of CASE, a JSON object, to the folder `model`, and
+what it computes is written to `outputs.json` and `logits.npy`.
+`opennmt_transformers.py` starts it.
 """
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +22,9 @@ import numpy as np
 import sentencepiece
 import torch
 import yaml
+from onmt.transforms import get_transforms_cls
+from subword_nmt.apply_bpe import BPE
+from subword_nmt.learn_bpe import learn_bpe
 
 DEV = 40
 SPECIAL = ["<unk>", "<blank>", "<s>", "</s>"]
@@ -29,37 +35,58 @@ def main(folder: Path, case: dict) -> None:
     # The checkpoint was written a moment ago, here.
     os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
     (folder / "model").mkdir()
-    write_files(folder)
+    write_files(folder, case["transform"])
     train(folder, case)
-    record(folder, *load(folder))
+    pieces, functions = load(folder)
+    record(folder, pieces, *functions)
 
 
-def write_files(folder) -> None:
-    """Writes texts, SentencePiece models and vocabularies."""
+def write_files(folder, transform) -> None:
+    """Writes texts, SentencePiece models or codes, and vocabularies."""
     for side in ("source", "target"):
         lines = (folder / f"text.{side}").read_text().splitlines()
         for name, part in (("train", lines[:-DEV]), ("dev", lines[-DEV:])):
             (folder / f"{name}.{side}").write_text("\n".join(part) + "\n")
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_prefix=str(folder / "model" / side),
-            vocab_size=500,
-            minloglevel=2,
-        )
-        processor = sentencepiece.SentencePieceProcessor(
-            model_file=str(folder / "model" / f"{side}.model")
-        )
-        pieces = [processor.id_to_piece(n) for n in range(3, 500)]
+        write = write_codes if transform == "bpe" else write_sentencepiece
+        pieces = write(folder / "model" / side, lines)
         (folder / f"{side}.voc").write_text("\n".join(pieces) + "\n")
 
 
-def data_options(folder) -> dict:
+def write_sentencepiece(prefix, lines) -> list[str]:
+    """Writes a model; returns its pieces."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_prefix=str(prefix),
+        vocab_size=500,
+        minloglevel=2,
+    )
+    processor = sentencepiece.SentencePieceProcessor(
+        model_file=f"{prefix}.model"
+    )
+    return [processor.id_to_piece(n) for n in range(3, 500)]
+
+
+def write_codes(prefix, lines) -> list[str]:
+    """Writes codes of subword-nmt and frequencies; returns some pieces."""
+    codes = io.StringIO()
+    learn_bpe(io.StringIO("\n".join(lines)), codes, 500)
+    Path(f"{prefix}.model").write_text(codes.getvalue())
+    bpe = BPE(codes)
+    cut = [bpe.segment(line).split(" ") for line in lines]
+    counts = Counter(piece for row in cut for piece in row)
+    listed = "".join(f"{piece} {n}\n" for piece, n in counts.items())
+    Path(f"{prefix}.counts").write_text(listed)
+    # Not those of all lines, so that some pieces are unknown.
+    return sorted({piece for row in cut[:300] for piece in row})
+
+
+def data_options(folder, transform) -> dict:
     """Returns the options for the data."""
     corpora = {
         name: {
             "path_src": str(folder / f"{part}.source"),
             "path_tgt": str(folder / f"{part}.target"),
-            "transforms": ["sentencepiece"],
+            "transforms": [transform],
         }
         for name, part in (("corpus_1", "train"), ("valid", "dev"))
     }
@@ -71,9 +98,15 @@ def data_options(folder) -> dict:
     }
 
 
-def subword_options(folder) -> dict:
-    """Returns the options for SentencePiece."""
+def subword_options(folder, transform) -> dict:
+    """Returns the options for SentencePiece and for codes."""
+    restricted = {
+        # Merges that give rarer pieces are undone.
+        "src_subword_vocab": str(folder / "model" / "source.counts"),
+        "src_vocab_threshold": 3,
+    }
     return {
+        **(restricted if transform == "bpe" else {}),
         "src_subword_model": str(folder / "model" / "source.model"),
         "tgt_subword_model": str(folder / "model" / "target.model"),
     }
@@ -82,9 +115,9 @@ def subword_options(folder) -> dict:
 def train(folder, case) -> None:
     """Trains with OpenNMT-py's command."""
     options = {
-        **data_options(folder),
-        **subword_options(folder),
-        "transforms": ["sentencepiece"],
+        **data_options(folder, case["transform"]),
+        **subword_options(folder, case["transform"]),
+        "transforms": [case["transform"]],
         "save_model": str(folder / "model" / "compared"),
         "save_checkpoint_steps": case["updates"],
         "valid_steps": case["updates"],
@@ -141,11 +174,29 @@ def load(folder):
     return {
         "source": checkpoint["vocab"]["src"],
         "target": checkpoint["vocab"]["tgt"],
-    }, compute
+    }, (compute, make_cut(checkpoint["opt"]))
+
+
+def make_cut(options):
+    """Returns a function that cuts lines of a side as OpenNMT-py does."""
+    (name,) = options.transforms
+    transform = get_transforms_cls([name])[name](options)
+    transform.warm_up()
+
+    def cut(lines, side):
+        side = {"source": "src", "target": "tgt"}[side]
+        # As `ParallelCorpusIterator` and `numericalize`.
+        rows = [
+            " ".join(transform._tokenize(line.strip().split(" "), side))
+            for line in lines
+        ]
+        return [row.split(" ") if row else [] for row in rows]
+
+    return cut
 
 
 @torch.no_grad()
-def record(folder, pieces, compute) -> None:
+def record(folder, pieces, compute, cut) -> None:
     """Writes ids of lines and logits, by OpenNMT-py alone."""
     known = {
         side: {piece: number for number, piece in enumerate(names)}
@@ -153,13 +204,10 @@ def record(folder, pieces, compute) -> None:
     }
 
     def ids(lines, side):
-        processor = sentencepiece.SentencePieceProcessor(
-            model_file=str(folder / "model" / f"{side}.model")
-        )
         unknown = known[side]["<unk>"]
         return [
             [known[side].get(piece, unknown) for piece in row]
-            for row in processor.encode(lines, out_type=str)
+            for row in cut(lines, side)
         ]
 
     def padded(rows, side):

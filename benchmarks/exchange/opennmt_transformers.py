@@ -1,7 +1,7 @@
 """Compares imported Transformers of OpenNMT-py with OpenNMT-py itself.
 
     python -m venv onmt
-    onmt/bin/pip install OpenNMT-py==3.5.1
+    onmt/bin/pip install OpenNMT-py==3.5.1 subword-nmt==0.3.8
     python benchmarks/exchange/opennmt_transformers.py --python onmt/bin/python
 
 `opennmt_models.py` trains a small model there, by OpenNMT-py's own command, and
@@ -29,6 +29,7 @@ RESULTS = Path(__file__).parent / "results" / "opennmt_transformers.csv"
 CASES = [
     {"tied": True, "activation": "relu", "bias": False},
     {"tied": False, "activation": "gelu", "bias": True},
+    {"tied": False, "activation": "relu", "bias": False, "transform": "bpe"},
 ]
 PAIRS = 1500
 
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
     parser.add_argument("--updates", type=int, default=100)
-    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--cases", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     from keras_deepnmt.commands.terminal.quiet_import import import_backend
@@ -47,6 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     for number in options.cases:
         case = {
             "toolkit": "opennmt-py",
+            "transform": "sentencepiece",
             **CASES[number],
             "updates": options.updates,
         }

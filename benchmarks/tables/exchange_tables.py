@@ -99,7 +99,8 @@ def checkpoint_table(results: Path = RESULTS) -> list[str]:
     lines += [
         [
             f"{row['toolkit']} {row['toolkit_version']}, {row['activation']}, "
-            f"{'tied' if row['tied'] == 'True' else 'own'} output",
+            f"{'tied' if row['tied'] == 'True' else 'own'} output"
+            + (", subword-nmt" if row["transform"] == "bpe" else ""),
             f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
             f"{row['largest_difference']} (logits up to "
             f"{row['largest_logit']})",

@@ -253,9 +253,13 @@ def shown_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     starts = [piece.startswith(WORD_MARK) for piece in pieces]
     if tokenizer.marks_word_ends:
         starts = [True, *(piece.endswith(WORD_MARK) for piece in pieces[:-1])]
+    separator = tokenizer.separator
+    if separator:
+        starts = [True, *(not p.endswith(separator) for p in pieces[:-1])]
     shown = []
     for piece, begins in zip(pieces, starts, strict=True):
         text = piece.strip(WORD_MARK).replace(WORD_MARK, " ")
+        text = text.removesuffix(separator)
         goes_on = shown and not begins and any(starts[1:])
         if goes_on and text[:1].isalpha() and not lacks_spaces(text):
             text = f"-{text}"

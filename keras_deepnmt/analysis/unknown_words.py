@@ -156,6 +156,11 @@ class _Source:
         self._longest = max(map(len, table), default=0)
         self.surfaces = tokenizer.surfaces(text)
         self.is_unknown = [number == UNKNOWN_ID for number in ids]
+        separator = tokenizer.separator
+        (pieces,) = tokenizer.encode_as_pieces([text])
+        self.goes_on = [
+            bool(separator) and piece.endswith(separator) for piece in pieces
+        ]
         self._spans = tokenizer.token_spans(text)
         self._words = [
             (a + start, b + start) for a, b in word_spans(text[start:])
@@ -198,11 +203,11 @@ class _Source:
 
 
 def _replaced_text(source, tokenizer, ids, given, aligned, table):
-    pieces = tokenizer.pieces(ids)
+    known = tokenizer.pieces(ids)
     words = tokenizer.word_numbers(ids)
     tokens = {target: token for token, target in aligned}
     kept = {place: piece for place, piece in given if ids[place] == UNKNOWN_ID}
-    pieces = [kept.get(place, piece) for place, piece in enumerate(pieces)]
+    pieces = [kept.get(place, piece) for place, piece in enumerate(known)]
     is_given = {place for place, _ in given}
     unknown = _unknown(ids, given)
     for number in sorted({words[t] for t in unknown}):
@@ -217,11 +222,16 @@ def _replaced_text(source, tokenizer, ids, given, aligned, table):
             tokens,
             table,
         )
-    parts = [
-        as_characters(piece, place == 0) if place in kept else [piece]
-        for place, piece in enumerate(pieces)
-        if piece
-    ]
+    parts = []
+    for place, piece in enumerate(pieces):
+        if tokenizer.separator and piece not in ("", known[place]):
+            # Whatever stands for a token is a word of its own to the model.
+            word = WORD_MARK + piece.removeprefix(WORD_MARK)
+            parts.append(as_characters(word, place == 0))
+        elif place in kept:
+            parts.append(as_characters(piece, place == 0))
+        elif piece:
+            parts.append([piece])
     return tokenizer.decode_pieces([part for each in parts for part in each])
 
 
@@ -242,7 +252,8 @@ def _replace_in_word(
         if tokenizer.crosses_spaces or lacks_spaces(letters):
             pieces[place] = entry or bare
         elif entry is None and is_part:
-            pieces[place] = surface
+            goes_on = source.goes_on[token]
+            pieces[place] = surface + tokenizer.separator * goes_on
         elif has_given:
             pieces[place] = entry or bare
         else:

@@ -40,8 +40,9 @@ def add_options(parser: VerbParser) -> None:
             f"--{side}-tokenizer",
             type=str,
             metavar="FILE",
-            help=f"SentencePiece model of the {side} side. By default it is "
-            "the one that comes with the model.",
+            help="SentencePiece model, or codes of subword-nmt, of the "
+            f"{side} side. By default it is the file that comes with the "
+            "model.",
         )
 
 

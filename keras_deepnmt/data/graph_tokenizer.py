@@ -8,7 +8,7 @@ import tensorflow_text
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.model_files import size_of_model
-from keras_deepnmt.data.text_steps import TextStep
+from keras_deepnmt.data.text_steps import TextStep, separator_of
 from keras_deepnmt.files import bytes_sha256
 from keras_deepnmt.masks import PADDING_ID, UNKNOWN_ID
 
@@ -34,6 +34,7 @@ class GraphTokenizer(tf.Module):
         self._steps = tuple(steps)
         self._model = model_pb2.ModelProto.FromString(proto)
         self._size = size_of_model(proto)
+        self._words_are_pieces = separator_of(self._steps) != ""
         # TensorFlow caches the kernels of loaded functions by node name: with
         # equal names the second tokenizer of a process would be the first one.
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
@@ -47,7 +48,13 @@ class GraphTokenizer(tf.Module):
 
         A single text `()` gives a tensor of ids.
         """
-        ids = self._sentencepiece.tokenize(self._before(texts))
+        if self._words_are_pieces:
+            ids = tf.ragged.map_flat_values(
+                self._sentencepiece.string_to_id,
+                self.tokenize_to_pieces(texts),
+            )
+        else:
+            ids = self._sentencepiece.tokenize(self._before(texts))
         return tf.ragged.map_flat_values(self._in_vocabulary, ids)
 
     def tokenize_to_pieces(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -55,9 +62,12 @@ class GraphTokenizer(tf.Module):
 
         The piece of an unknown token is its characters.
         """
+        texts = self._before(texts)
+        if self._words_are_pieces:
+            return _words(texts)
         to_pieces = copy.copy(self._sentencepiece)  # of the same model
         to_pieces.out_type = tf.string
-        return to_pieces.tokenize(self._before(texts))
+        return to_pieces.tokenize(texts)
 
     def tokenize_parts(
         self, texts: tf.Tensor
@@ -123,6 +133,15 @@ class GraphTokenizer(tf.Module):
         for step in reversed(self._steps):
             texts = step.after_in_graph(texts)
         return texts
+
+
+def _words(texts):
+    """Splits texts at each space, with the mark of a space before each word."""
+    rows = tf.strings.split(tf.reshape(texts, [-1]), sep=" ")
+    has_some = tf.repeat(tf.reshape(texts, [-1]) != "", rows.row_lengths())
+    rows = tf.ragged.boolean_mask(rows, rows.with_flat_values(has_some))
+    rows = rows.with_flat_values(tf.strings.join(["▁", rows.flat_values]))
+    return rows if texts.shape.rank else rows.flat_values
 
 
 def _without_last(rows):

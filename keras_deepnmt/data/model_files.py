@@ -1,24 +1,28 @@
 """The bytes of a SentencePiece model: its special ids, steps and rule.
 
 What SentencePiece does not know stands in a field of its own, which other
-programs skip: the steps of a text (`steps`), and how many of the pieces are the
-vocabulary (`vocabulary_size`). A model without this field has no steps, and all
+programs skip: the steps of a text (`steps`) with their options
+(`step_options`), and how many of the pieces are the vocabulary
+(`vocabulary_size`). A model without this field has no steps, and all
 its pieces are the vocabulary.
 """
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pydantic
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data.factored_case import FactoredCase
+from keras_deepnmt.data.merge_codes import MergeOptions
+from keras_deepnmt.data.merge_step import MergeStep
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.text_steps import BeginSymbol, DropNull, TextStep
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.json_files import parse_json
+from keras_deepnmt.json_files import check_form, parse_json
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
 SPECIAL_IDS = {
@@ -33,10 +37,13 @@ class _Entries(pydantic.BaseModel, extra="allow"):
     """What the field of this package may hold."""
 
     steps: list[str] = []
+    step_options: dict[str, dict[str, Any]] = {}
     vocabulary_size: int | None = pydantic.Field(None, gt=len(SPECIAL_IDS))
 
 
-TEXT_STEPS = {step.name: step for step in (DropNull, FactoredCase, BeginSymbol)}
+TEXT_STEPS = {
+    step.name: step for step in (DropNull, FactoredCase, BeginSymbol, MergeStep)
+}
 # SentencePiece leaves the numbers from 200 on to others.
 _FIELD = 1_000
 
@@ -215,6 +222,20 @@ def with_begin_symbol(proto: bytes, piece: str, origin: str | Path) -> bytes:
     return _with_entries(model, entries.model_copy(update={"steps": steps}))
 
 
+def with_merges(proto: bytes, options: MergeOptions) -> bytes:
+    """Returns a serialized model whose texts are cut by codes of subword-nmt.
+
+    Args:
+        proto: The serialized model, of the type `word`.
+        options: The codes, and how they cut a text.
+    """
+    model = model_pb2.ModelProto.FromString(proto)
+    name = MergeStep.name
+    found = {name: options.model_dump(exclude_defaults=True)}
+    entries = {"steps": [name], "step_options": found}
+    return _with_entries(model, _own_entries(model).model_copy(update=entries))
+
+
 def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:
     """Returns how many of the pieces of a model are its vocabulary.
 
@@ -253,7 +274,8 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
     Raises a `UserError` that names `origin` if this version lacks a step.
     """
     model = model_pb2.ModelProto.FromString(proto)
-    names = _own_entries(model, origin).steps
+    entries = _own_entries(model, origin)
+    names, options = entries.steps, entries.step_options
     missing = [name for name in names if name not in TEXT_STEPS]
     if missing:
         raise UserError(
@@ -261,8 +283,13 @@ def steps_of_model(proto: bytes, origin: str | Path) -> tuple[TextStep, ...]:
             f"This one does not know what it does to a text: "
             f"{', '.join(missing)}. Update keras_deepnmt."
         )
-    symbols = user_defined_symbols(model)
-    return tuple(TEXT_STEPS[name](symbols) for name in names)
+    symbols, steps = user_defined_symbols(model), []
+    for name in names:
+        form, given = TEXT_STEPS[name].form, options.get(name, {})
+        if form is not None:
+            check_form(given, f"{origin}: damaged: the step {name}", form)
+        steps.append(TEXT_STEPS[name](symbols, **(given if form else {})))
+    return tuple(steps)
 
 
 def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:

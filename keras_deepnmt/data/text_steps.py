@@ -28,6 +28,10 @@ class TextStep:
             next piece belongs to the same word.
         following: what has to stand after a part of a sentence, so that
             `before` does not take its end for that of the sentence.
+        separator: where the words of `before` are the pieces, the end of each
+            one that belongs to the same word as the next. Else it is empty.
+        form: a pydantic model of the options that a tokenizer's file holds for
+            the step, which are arguments here. `None` for a step without any.
 
     Example:
     >>> TextStep().before("A text.")
@@ -37,6 +41,8 @@ class TextStep:
     name = ""
     joining = ""
     following = ""
+    separator = ""
+    form: type | None = None
 
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
         pass
@@ -153,3 +159,13 @@ class DropLastSpace(TextStep):
         import tensorflow as tf
 
         return tf.strings.regex_replace(texts, r" \z", "")
+
+
+def separator_of(steps: Sequence[TextStep]) -> str:
+    """Returns the separator of the step after which words are the pieces.
+
+    Example:
+    >>> separator_of([DropNull()])
+    ''
+    """
+    return "".join(step.separator for step in steps)

@@ -26,7 +26,7 @@ from keras_deepnmt.data.model_files import (
     user_defined_symbols,
 )
 from keras_deepnmt.data.normalization import Normalization
-from keras_deepnmt.data.text_steps import DropLastSpace
+from keras_deepnmt.data.text_steps import DropLastSpace, separator_of
 from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import bytes_sha256, write_bytes
@@ -56,6 +56,9 @@ class Tokenizer:
             `normalization.normalize(text)` shows it.
         marks_word_ends: whether `▁` is the last character of a word instead of
             its first.
+        separator: the end of each piece that the next one of the same word
+            follows, such as `@@` of subword-nmt; empty for other models, whose
+            pieces have `▁` where a word begins.
 
     Raises:
         UserError: if the file is missing, is not a SentencePiece model, or has
@@ -102,6 +105,7 @@ class Tokenizer:
         self.steps = steps_of_model(self.proto, self.model_file)
         if self.marks_word_ends:
             self.steps += (DropLastSpace(),)
+        self.separator = separator_of(self.steps)
         self.normalization = Normalization(model.normalizer_spec, self.steps)
 
     @cached_property
@@ -134,7 +138,14 @@ class Tokenizer:
                 f"`texts` must be a list of strings. Received: texts={texts!r}"
             )
         texts = [self.normalization.before(text) for text in texts]
-        rows = _together_or_singly(self._processor.encode, texts)
+        if self.separator:
+            # SentencePiece would join unknown words to one token.
+            rows = [
+                self._processor.piece_to_id(_pieces_of_words(text))
+                for text in texts
+            ]
+        else:
+            rows = _together_or_singly(self._processor.encode, texts)
         rows = [np.array(row, "int32") for row in rows]
         if self._has_more_pieces:
             for row in rows:
@@ -152,6 +163,8 @@ class Tokenizer:
             its characters.
         """
         texts = [self.normalization.before(text) for text in texts]
+        if self.separator:
+            return [_pieces_of_words(text) for text in texts]
         return [self._processor.encode(text, out_type=str) for text in texts]
 
     def encode_parts(
@@ -267,8 +280,12 @@ class Tokenizer:
         for step in self.steps:
             places = [places[place] for place in step.places(text)]
             text = step.before(text)
-        mapping = self._processor.encode(text, out_type="offset_mapping")
-        return [(places[a], places[b]) for a, b in mapping["offsets"]]
+        if self.separator:
+            spans = _spans_of_words(text)
+        else:
+            mapping = self._processor.encode(text, out_type="offset_mapping")
+            spans = mapping["offsets"]
+        return [(places[a], places[b]) for a, b in spans]
 
     def surfaces(self, text: str) -> list[str]:
         """Returns the part of a text that each token of `encode` stands for.
@@ -333,7 +350,11 @@ class Tokenizer:
             One number per id, from 0.
         """
         pieces = self.pieces(ids)
-        if self.marks_word_ends:
+        if self.separator:
+            starts = [False] * len(pieces[:1]) + [
+                not piece.endswith(self.separator) for piece in pieces[:-1]
+            ]
+        elif self.marks_word_ends:
             ends = [False, *(piece.endswith(WORD_MARK) for piece in pieces)]
             starts = ends[: len(pieces)]
         else:
@@ -396,6 +417,20 @@ class Tokenizer:
                 f"0..{self.vocabulary_size - 1}. "
                 f"Received: {ids.min()}..{ids.max()}"
             )
+
+
+def _pieces_of_words(text):
+    """The words of a text that is cut already, as pieces."""
+    return [WORD_MARK + word for word in text.split(" ")] if text else []
+
+
+def _spans_of_words(text):
+    """Where these words begin and end."""
+    spans, begin = [], 0
+    for piece in _pieces_of_words(text):
+        spans.append((begin, begin + len(piece) - len(WORD_MARK)))
+        begin += len(piece)
+    return spans
 
 
 def _together_or_singly(function, inputs):

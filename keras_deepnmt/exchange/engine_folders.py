@@ -142,7 +142,7 @@ def check_exportable(translator: "Translator") -> None:
                 f"The {side} tokenizer has the step `{steps[0].name}`, which "
                 "SentencePiece alone does not do. Export for TensorFlow "
                 "Serving, or train with another tokenizer (`data.case: kept` "
-                "for `factored_case`)."
+                "for `factored_case`, one of SentencePiece for `subword_nmt`)."
             )
 
 

@@ -17,6 +17,7 @@ from keras_deepnmt.exchange.opennmt_names import (
     imported_model,
     positive_integer,
     read_sides,
+    read_tokenizers,
 )
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
 from keras_deepnmt.json_files import read_json
@@ -43,6 +44,8 @@ _FIXED = {
     "final_encoder_layer_norm": (True,),
     "layer_types": (None,),
 }
+# eole strips the bytes of a line, so other spaces of Unicode stay.
+_STRIPPED = "\t\n\v\f\r "
 _DROPOUT = {"dropout": 0.3, "attention_dropout": 0.1}
 _POSITIONS = ("SinusoidalInterleaved", "SinusoidalConcat")
 _FEED_FORWARD = {"intermediate": "mlp.gate_up_proj", "output": "mlp.down_proj"}
@@ -90,8 +93,8 @@ def load_eole(
 
     Args:
         path: the folder.
-        source_tokenizer: SentencePiece model in place of the one that
-            `config.json` names.
+        source_tokenizer: SentencePiece model, or codes of subword-nmt, in
+            place of the file that `config.json` names.
         target_tokenizer: that of the target side.
 
     Returns:
@@ -224,32 +227,20 @@ def _dropout(training, file):
 
 
 def _tokenizers(config, folder, source, target):
-    """Returns the SentencePiece models of both sides."""
-    if source is not None and target is not None:
-        return [Path(source), Path(target)]
+    """Returns how the texts of both sides are cut, for `read_sides`."""
     file = folder / "config.json"
-    check_transforms(config.get("transforms") or [], file)
+    names, transform = config.get("transforms") or [], "sentencepiece"
+    if source is None or target is None or "bpe" in names:
+        transform = check_transforms(names, file)
     options = config.get("transforms_configs") or {}
-    options = options.get("sentencepiece") or {}
-    for side in ("src", "tgt"):
-        key = f"{side}_vocab_threshold"
-        if options.get(f"{side}_subword_vocab") and options.get(key, 0):
-            raise UserError(
-                f"{file}: `{key}` must be 0, since others cannot be imported. "
-                f"Received: {options[key]}"
-            )
-    names = [options.get(f"{side}_subword_model") for side in ("src", "tgt")]
-    if config.get("share_vocab") and names[0]:
-        names[1] = names[0]
-    files = []
-    for given, name in zip((source, target), names, strict=True):
-        if given is None and not name:
-            raise UserError(
-                f"{file}: names no SentencePiece model of each side. Give them "
-                "by --source-tokenizer and --target-tokenizer."
-            )
-        files.append(Path(given or folder / Path(name).name))
-    return files
+    return read_tokenizers(
+        transform,
+        options.get(transform) or {},
+        bool(config.get("share_vocab")),
+        file,
+        (source, target),
+        _STRIPPED,
+    )
 
 
 def _weights(tensors, arguments, vocabularies):

@@ -102,8 +102,9 @@ def import_model(
         path: the model, a file or folder of one of the formats in `FORMATS`.
         directory: the preset folder to write; it must not exist yet.
         format: name of the format. By default it is recognized.
-        source_tokenizer: the source side's tokenizer, a SentencePiece model. By
-            default it is the one that comes with the model.
+        source_tokenizer: the source side's tokenizer, a SentencePiece model or
+            codes of subword-nmt. By default it is the one that comes with the
+            model.
         target_tokenizer: the target side's.
 
     Returns:

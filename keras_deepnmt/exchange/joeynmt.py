@@ -1,16 +1,18 @@
 """Transformers of JoeyNMT 2: a folder that `joeynmt train` wrote.
 
 It has `config.yaml`, checkpoints, `src_vocab.txt`, `trg_vocab.txt` and the
-SentencePiece models.
+SentencePiece models or codes of subword-nmt.
 """
 
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.merge_codes import MergeOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.merge_files import read_codes
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import (
     position_encoding,
@@ -63,11 +65,8 @@ _SPECIAL = {
     "begin": ("bos", "<s>"),
     "end": ("eos", "</s>"),
 }
-_WITHOUT_CODES = (
-    "The merges of subword-nmt are of pairs, and a SentencePiece model has no "
-    "merge of one pair that it would not make of another, so that its pieces "
-    "would differ."
-)
+# The file of a side's tokenizer, by its type.
+_FILES = {"sentencepiece": "model_file", "subword-nmt": "codes"}
 
 
 def is_joeynmt(path: Path) -> bool:
@@ -95,8 +94,8 @@ def load_joeynmt(
 
     Args:
         path: the folder, whose `best.ckpt` is read, or a checkpoint in it.
-        source_tokenizer: SentencePiece model in place of the one that
-            `config.yaml` names.
+        source_tokenizer: SentencePiece model, or codes of subword-nmt, in
+            place of the file that `config.yaml` names.
         target_tokenizer: that of the target side.
 
     Returns:
@@ -273,20 +272,24 @@ def _arguments(config):
     return arguments, {} if is_scaled else {"embedding_scale": 1.0}
 
 
+def _special_symbols(config):
+    """Returns the special symbols; the first four are those of `_SPECIAL`."""
+    place = ("data", "special_symbols")
+    symbols = [
+        config.get(*place, f"{key}_token", default=default)
+        for key, default in _SPECIAL.values()
+    ]
+    separator = config.get(*place, "sep_token")
+    return symbols + ([] if separator is None else [separator])
+
+
 def _vocabulary(config, folder, side):
-    special = {
-        name: config.get(
-            "data", "special_symbols", f"{key}_token", default=default
-        )
-        for name, (key, default) in _SPECIAL.items()
-    }
-    names = [*special.values()]
-    separator = config.get("data", "special_symbols", "sep_token")
-    names += [] if separator is None else [separator]
+    symbols = _special_symbols(config)
+    special = dict(zip(_SPECIAL, symbols, strict=False))
     tags = config.get("data", "special_symbols", "lang_tags", default=[])
     config.must_be(("data", "special_symbols", "lang_tags"), ([],), tags)
     file = folder / f"{side}_vocab.txt"
-    names = list(dict.fromkeys([*names, *read_pieces(file)]))
+    names = list(dict.fromkeys([*symbols, *read_pieces(file)]))
     return Vocabulary(
         file,
         names,
@@ -310,19 +313,25 @@ def _tokenizer(config, folder, side, vocabulary, tokenizer):
     key = "tokenizer_type"
     if config.get("data", side, key) is None:
         key = "bpe_type"
-    check(
-        key,
-        allowed=("sentencepiece",),
-        default="sentencepiece",
-        reason=_WITHOUT_CODES,
-    )
+    kind = check(key, allowed=tuple(_FILES), default="sentencepiece")
+    place = ("data", side, "tokenizer_cfg")
     if tokenizer is None:
-        name = config.take(
-            "data", side, "tokenizer_cfg", "model_file", kind=str
-        )
+        name = config.take(*place, _FILES[kind], kind=str)
         tokenizer = folder / Path(name).name
-    proto = read_sentencepiece(Path(tokenizer))
-    return vocabulary.tokenizer(vocabulary.restrict(proto))
+    if kind == "sentencepiece":
+        proto = read_sentencepiece(Path(tokenizer))
+        return vocabulary.tokenizer(vocabulary.restrict(proto))
+    separator = config.take(*place, "separator", kind=str, default="@@")
+    if not separator:
+        config.refuse((*place, "separator"), "must not be empty", separator)
+    special = _special_symbols(config)
+    options = MergeOptions(
+        **read_codes(Path(tokenizer)),
+        separator=separator,
+        vocabulary=[name for name in vocabulary.names if name not in special],
+        splits_at_all_spaces=True,
+    )
+    return vocabulary.merge_tokenizer(options)
 
 
 def _decoding(config) -> dict[str, Any]:

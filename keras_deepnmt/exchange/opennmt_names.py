@@ -2,37 +2,104 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from keras_deepnmt.data.merge_codes import MergeOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.imported_model import ImportedModel
+from keras_deepnmt.exchange.merge_files import read_codes, read_frequent_pieces
 from keras_deepnmt.exchange.sinusoids import position_encoding, with_sines_first
 from keras_deepnmt.exchange.vocabulary import Vocabulary, read_sentencepiece
 
 PADDING, UNKNOWN, BEGIN, END = "<blank>", "<unk>", "<s>", "</s>"
+_SIDES = ("src", "tgt")
 PROJECTIONS = {
     "query": "linear_query",
     "key": "linear_keys",
     "value": "linear_values",
     "output": "final_linear",
 }
+# Transforms that cut a text, and what their files are.
+_TOKENIZERS = {"sentencepiece": "SentencePiece model", "bpe": "file of codes"}
 # Transforms that change nothing when a text is translated.
 _ONLY_IN_TRAINING = ("filtertoolong",)
 
 
-def check_transforms(names: Sequence[str], place: object) -> None:
-    """Refuses other changes of a text than those of SentencePiece."""
-    others = [
-        name
-        for name in names
-        if name not in ("sentencepiece", *_ONLY_IN_TRAINING)
-    ]
-    if others or "sentencepiece" not in names:
+def check_transforms(names: Sequence[str], place: object) -> str:
+    """Returns the transform that cuts a text; refuses other changes of it."""
+    kept = [name for name in names if name not in _ONLY_IN_TRAINING]
+    if len(kept) != 1 or kept[0] not in _TOKENIZERS:
         raise UserError(
-            f"{place}: `transforms` must be sentencepiece, since others cannot "
-            f"be imported. Received: {', '.join(names) or 'none'}"
+            f"{place}: `transforms` must be {' or '.join(_TOKENIZERS)}, since "
+            f"others cannot be imported. Received: {', '.join(names) or 'none'}"
         )
+    return kept[0]
+
+
+def read_tokenizers(
+    transform: str,
+    options: Mapping[str, Any],
+    are_shared: bool,
+    place: Path,
+    given: Sequence[str | Path | None],
+    stripped: str,
+) -> list[Path | MergeOptions]:
+    """Returns how the texts of both sides are cut, for `read_sides`.
+
+    Args:
+        transform: what cuts them, as `check_transforms` returns it.
+        options: those of the transform, such as `src_subword_model`.
+        are_shared: `share_vocab`, by which the target side has the source's.
+        place: the file with the options. Those that they name are beside it.
+        given: files in place of those of the options.
+        stripped: characters that the toolkit drops at the ends of a line.
+    """
+    folder = place.parent
+    frequent: list[list[str]] = [[], []]
+    if transform == "bpe":
+        frequent = [_frequent_pieces(options, side, folder) for side in _SIDES]
+    else:
+        for side in _SIDES:
+            key = f"{side}_vocab_threshold"
+            if options.get(f"{side}_subword_vocab") and options.get(key):
+                raise UserError(
+                    f"{place}: `{key}` must be 0, since others cannot be "
+                    f"imported. Received: {options[key]}"
+                )
+    names = [options.get(f"{side}_subword_model") for side in _SIDES]
+    if are_shared and names[0] and frequent[0] == frequent[1]:
+        names[1] = names[0]  # as both toolkits do
+    found: list[Path | MergeOptions] = []
+    for side, own, name, pieces in zip(
+        _SIDES, given, names, frequent, strict=True
+    ):
+        if own is None and not name:
+            raise UserError(
+                f"{place}: `{side}_subword_model` names no "
+                f"{_TOKENIZERS[transform]}. Give it by --source-tokenizer and "
+                "--target-tokenizer."
+            )
+        file = Path(own or folder / Path(name).name)
+        if transform == "bpe":
+            found.append(
+                MergeOptions(
+                    **read_codes(file), vocabulary=pieces, stripped=stripped
+                )
+            )
+        else:
+            found.append(file)
+    return found
+
+
+def _frequent_pieces(options, side, folder):
+    """Returns the pieces to which merges are restricted; none for all."""
+    name = options.get(f"{side}_subword_vocab")
+    threshold = options.get(f"{side}_vocab_threshold") or 0
+    if not name or threshold <= 0:
+        return []
+    return read_frequent_pieces(folder / Path(name).name, threshold)
 
 
 def make_vocabulary(
@@ -74,7 +141,7 @@ def read_sides(
     origin: Path,
     vocabulary: Mapping[str, object],
     special: Mapping[str, str],
-    tokenizers: Sequence[Path],
+    tokenizers: Sequence[Path | MergeOptions],
 ) -> tuple[tuple[Vocabulary, ...], tuple[bytes, ...]]:
     """Returns the vocabularies of both sides, and their tokenizers.
 
@@ -83,15 +150,17 @@ def read_sides(
         vocabulary: the pieces of the sides `src` and `tgt`, and perhaps
             `decoder_start_token`.
         special: as in `make_vocabulary`.
-        tokenizers: the SentencePiece models of both sides.
+        tokenizers: the SentencePiece models of both sides, or codes.
     """
     begin = vocabulary.get("decoder_start_token", BEGIN)
     vocabularies = tuple(
         make_vocabulary(origin, vocabulary.get(side), begin, special)
-        for side in ("src", "tgt")
+        for side in _SIDES
     )
     protos = tuple(
-        side.tokenizer(read_sentencepiece(tokenizer))
+        side.merge_tokenizer(tokenizer)
+        if isinstance(tokenizer, MergeOptions)
+        else side.tokenizer(read_sentencepiece(tokenizer))
         for side, tokenizer in zip(vocabularies, tokenizers, strict=True)
     )
     return vocabularies, protos

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.merge_codes import ALL_SPACES
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
@@ -16,6 +17,7 @@ from keras_deepnmt.exchange.opennmt_names import (
     imported_model,
     positive_integer,
     read_sides,
+    read_tokenizers,
 )
 from keras_deepnmt.exchange.tensor_files import read_pickle, state_dict
 
@@ -88,9 +90,9 @@ def load_opennmt_py(
     encoder does not read the end of a source.
 
     Args:
-        path: the checkpoint. The SentencePiece models that it names must be in
-            its folder.
-        source_tokenizer: SentencePiece model in place of `src_subword_model`.
+        path: the checkpoint. The SentencePiece models, or codes of subword-nmt,
+            that it names must be in its folder.
+        source_tokenizer: file in place of `src_subword_model`.
         target_tokenizer: that of the target side.
 
     Returns:
@@ -109,12 +111,19 @@ def load_opennmt_py(
     if not file.is_file():
         raise UserError(f"{file}: no such file.")
     saved = read_pickle(file, [argparse.Namespace])
-    options = _options(saved, file)
+    options, transform = _options(saved, file)
     vocabularies, protos = read_sides(
         file,
         saved["vocab"],
         {},
-        _tokenizers(options, file, source_tokenizer, target_tokenizer),
+        read_tokenizers(
+            transform,
+            options,
+            bool(options.get("share_vocab")),
+            file,
+            (source_tokenizer, target_tokenizer),
+            ALL_SPACES,
+        ),
     )
     generator = state_dict(saved.get("generator"), file)
     tensors = NamedTensors(
@@ -157,8 +166,11 @@ def load_opennmt_py(
     )
 
 
-def _options(saved, file) -> dict[str, Any]:
-    """Returns the options of the training, which must be those of the model."""
+def _options(saved, file) -> tuple[dict[str, Any], str]:
+    """Returns the options of the training, and the transform that cuts texts.
+
+    They must be those of the model.
+    """
     for key in ("model", "vocab", "opt"):
         if not isinstance(saved, Mapping) or key not in saved:
             raise UserError(
@@ -183,35 +195,8 @@ def _options(saved, file) -> dict[str, Any]:
                 f"{file}: `{key}` must be {listed}, since others cannot be "
                 f"imported. Received: {value}"
             )
-    check_transforms(options.get("transforms") or [], file)
-    for side in ("src", "tgt"):
-        key = f"{side}_vocab_threshold"
-        if options.get(f"{side}_subword_vocab") and options.get(key, 0):
-            raise UserError(
-                f"{file}: `{key}` must be 0, since others cannot be imported. "
-                f"Received: {options[key]}"
-            )
-    return options
-
-
-def _tokenizers(options, file, source, target):
-    """Returns the SentencePiece models of both sides."""
-    names = {
-        side: options.get(f"{side}_subword_model") for side in ("src", "tgt")
-    }
-    if options.get("share_vocab") and names["src"]:
-        names["tgt"] = names["src"]  # as OpenNMT-py does
-    files = []
-    for given, (side, name) in zip(
-        (source, target), names.items(), strict=True
-    ):
-        if given is None and not name:
-            raise UserError(
-                f"{file}: `{side}_subword_model` names no SentencePiece model. "
-                "Give it by --source-tokenizer and --target-tokenizer."
-            )
-        files.append(Path(given or file.parent / Path(name).name))
-    return files
+    transform = check_transforms(options.get("transforms") or [], file)
+    return options, transform
 
 
 def _arguments(options, file) -> dict[str, Any]:

@@ -6,7 +6,12 @@ from pathlib import Path
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
-from keras_deepnmt.data.model_files import with_begin_symbol, with_vocabulary
+from keras_deepnmt.data.merge_codes import MergeOptions
+from keras_deepnmt.data.model_files import (
+    with_begin_symbol,
+    with_merges,
+    with_vocabulary,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID, UNKNOWN_ID
 
@@ -176,6 +181,28 @@ class Vocabulary:
         A tag of the vocabulary that the model lacks becomes one token.
         """
         return self._with_ids(*with_tags(proto, self.pieces()))
+
+    def merge_tokenizer(self, options: MergeOptions) -> bytes:
+        """Returns a tokenizer that cuts words by codes of subword-nmt.
+
+        Args:
+            options: the codes, and how they cut a text.
+        """
+        model = model_pb2.ModelProto()
+        model.trainer_spec.model_type = model_pb2.TrainerSpec.WORD
+        model.trainer_spec.unk_surface = " ⁇"
+        spec = model.normalizer_spec
+        spec.name = "identity"
+        spec.add_dummy_prefix = spec.remove_extra_whitespaces = True
+        spec.escape_whitespaces = True
+        pieces = self.pieces()
+        words = [_SPACE_MARK + piece for piece in pieces[_FIRST_ID:]]
+        for word in words:
+            model.pieces.add(piece=word)
+        proto = self._with_ids(
+            model.SerializeToString(), [*pieces[:_FIRST_ID], *words]
+        )
+        return with_merges(proto, options)
 
     def character_tokenizer(self) -> bytes:
         """Returns a tokenizer whose pieces are characters.

@@ -17,7 +17,10 @@ from keras_deepnmt.analysis import (
     replace_unknown,
     word_alignments,
 )
+from keras_deepnmt.data import Tokenizer
+from keras_deepnmt.data.merge_codes import MergeOptions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.exchange.vocabulary import Vocabulary
 from keras_deepnmt.translator import Hypothesis
 
 pytestmark = pytest.mark.thorough(each_commit=True)
@@ -227,3 +230,27 @@ def test_tokens_know_the_text_that_they_stand_for(translator):
         "the dog Łódź b"
     )
     assert tokenizer.decode_pieces([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        ("the Łódź dog", "the ☃ dog", "the Łódź dog"),
+        ("doŁg the", "do☃g the", "doŁg the"),  # a part of a word
+        ("Ł the", "☃ the", "Ł the"),
+        ("the dŁ", "the d☃", "the dŁ"),
+    ],
+)
+def test_words_that_codes_cut_are_joined(
+    tmp_path, monkeypatch, source, text, expected
+):
+    codes = ["d o", "do g</w>", "t h", "th e</w>"]
+    pieces = ["<unk>", "<s>", "</s>", "the", "dog", "do@@", "d@@", "g"]
+    vocabulary = Vocabulary("vocabulary.txt", pieces, None, 0, 1, 2)
+    proto = vocabulary.merge_tokenizer(MergeOptions(codes=codes, version="0.2"))
+    (tmp_path / "codes.model").write_bytes(proto)
+    tokenizer = Tokenizer(tmp_path / "codes.model")
+    size = tokenizer.vocabulary_size
+    model = create_model("transformer_tiny", size, size)
+    translator = Translator(model, tokenizer, tokenizer, compiled=False)
+    assert replacer(translator, monkeypatch)(source, text) == expected

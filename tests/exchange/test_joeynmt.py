@@ -3,21 +3,35 @@ equations, its ids those of its vocabularies, and what does not fit is named.
 
 PyTorch is not needed: a stand-in for `torch.load` gives the tensors."""
 
+import io
 import sys
 
 import numpy as np
 import pytest
 import sentencepiece
 import yaml
+from subword_nmt.apply_bpe import BPE
 from torch_files import LAYERS, D, F, N, logits, make_tensors
 from torch_stand_in import stand_in
 from torch_stand_in import tensors as as_tensors
 
 from keras_deepnmt import Translator, UserError
-from keras_deepnmt.exchange import import_model, load_joeynmt
+from keras_deepnmt.data import Tokenizer
+from keras_deepnmt.exchange import (
+    export_ctranslate2,
+    export_marian,
+    export_onnx,
+    import_model,
+    load_joeynmt,
+)
+from keras_deepnmt.serving import export
 
 TEXTS = ["a big dog sees a cat", "two cats see the big dog"]
 SPECIAL = ["<unk>", "<pad>", "<s>", "</s>"]
+CODES = (
+    "#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\ns e\nse e\nsee s</w>\n"
+    "c a\nca t\ncat s</w>\n"
+)
 NORMS = {
     "encoder": {"norm1": "layer_norm", "norm2": "feed_forward.layer_norm"},
     "decoder": {
@@ -186,6 +200,98 @@ def test_texts_are_cut_into_pieces_of_the_vocabulary_alone(
     assert len(translator.translate(TEXTS)) == 2
 
 
+def use_codes(folder, separator="@@"):
+    """Gives a folder codes of subword-nmt and a vocabulary of their pieces."""
+    size = len((folder / "src_vocab.txt").read_text().splitlines())
+    letters = sorted({*"".join(TEXTS)} - {" "})
+    pieces = ["the", "dog", "se@@", *(f"{c}@@" for c in "cate"), "s", "a"]
+    pieces = [*SPECIAL, *dict.fromkeys([*pieces, *letters])][:size]
+    pieces = [piece.replace("@@", separator) for piece in pieces]
+    assert len(pieces) == size
+    for side in ("src", "trg"):
+        (folder / f"{side}_vocab.txt").write_text("\n".join(pieces) + "\n")
+        change(folder, "data", side, "tokenizer_type", value="subword-nmt")
+        options = {"codes": "data/joint.codes", "separator": separator}
+        change(folder, "data", side, "tokenizer_cfg", value=options)
+    (folder / "joint.codes").write_text(CODES)
+    return pieces
+
+
+@pytest.mark.parametrize("separator", ["@@", "■"])
+def test_words_are_cut_by_codes_as_joeynmt_does(
+    make_folder, tmp_path, separator
+):
+    folder, *_ = make_folder()
+    names = use_codes(folder, separator)
+    (tmp_path / "ours.model").write_bytes(load_joeynmt(folder).source_proto)
+    tokenizer = Tokenizer(tmp_path / "ours.model")
+    assert tokenizer.vocabulary_size == len(names)
+    # As `joeynmt.tokenizers.SubwordNMTTokenizer`.
+    bpe = BPE(io.StringIO(CODES), -1, separator, {*names} - {*SPECIAL}, None)
+    lines = [*TEXTS, "  the\tdog\r", "a\xa0 ßß sees@@ ▁a", "\u2028", ""]
+    for line, row in zip(lines, tokenizer.encode(lines), strict=True):
+        pieces = bpe.process_line(line).strip().split()
+        expected = [names.index(p) if p in names else 0 for p in pieces]
+        # Their ids 0 and 1 are unknown and padding.
+        assert [1 - i if i < 2 else i for i in row] == expected
+    assert bpe.segment("sees") == "se@@ e@@ s".replace("@@", separator)
+    decoded = tokenizer.decode([tokenizer.ids_of_pieces(["▁" + names[6]])])
+    assert decoded == ["se"]
+
+
+def test_other_codes_are_used_if_they_are_given(make_folder, tmp_path):
+    folder, *_ = make_folder()
+    use_codes(folder)
+    (tmp_path / "old.codes").write_text("d o\n")  # of version 0.1
+    proto = load_joeynmt(folder, tmp_path / "old.codes").source_proto
+    (tmp_path / "ours.model").write_bytes(proto)
+    (pieces,) = Tokenizer(tmp_path / "ours.model").encode_as_pieces(["dog"])
+    assert pieces == ["▁d@@", "▁o@@", "▁g"]  # `do@@` is not in the vocabulary
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("t h\nthe\n", "joint.codes, line 2: must be two pieces.*'the'"),
+        ("#version: 0.2\na  b\n", "joint.codes, line 2: must be two pieces"),
+        ("#version: 0.3\na b\n", "version of the codes must be 0.1 or 0.2"),
+        ("", "joint.codes, line 1: must be two pieces"),
+        (b"\xff", "joint.codes: must be codes or a vocabulary.*Byte 0"),
+        (None, "joint.codes: cannot be read"),
+    ],
+)
+def test_damaged_codes_are_named(make_folder, tmp_path, content, message):
+    folder, *_ = make_folder()
+    use_codes(folder)
+    file = folder / "joint.codes"
+    file.unlink()
+    if content is not None:
+        data = content if isinstance(content, bytes) else content.encode()
+        file.write_bytes(data)
+    with pytest.raises(UserError, match=message) as error:
+        import_model(folder, tmp_path / "output")
+    assert "\n" not in str(error.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.thorough
+def test_a_model_with_codes_translates_but_is_not_for_other_engines(
+    make_folder, tmp_path
+):
+    folder, *_ = make_folder()
+    use_codes(folder)
+    preset = import_model(folder, tmp_path / "preset")
+    translator = Translator.load(preset, compiled=False)
+    assert len(translator.translate([TEXTS[0], "", "☃"])) == 3
+    for other in (export_onnx, export_ctranslate2, export_marian):
+        with pytest.raises(UserError, match="step `subword_nmt`.*Serving"):
+            other(translator, tmp_path / "output")
+    assert not (tmp_path / "output").exists()
+    # The export is compared with this package before it appears.
+    export(translator, tmp_path / "output")
+    assert (tmp_path / "output").exists()
+
+
 def change(folder, *keys, value):
     file = folder / "config.yaml"
     config = yaml.safe_load(file.read_text())
@@ -230,8 +336,16 @@ def changed(*keys, value):
             "tensors that no part .*layers.1",
         ),
         (
+            changed("data", "src", "tokenizer_type", value="words"),
+            "`data.src.tokenizer_type` must be sentencepiece or subword-nmt",
+        ),
+        (
             changed("data", "src", "tokenizer_type", value="subword-nmt"),
-            "`data.src.tokenizer_type` must be sentencepiece.*merges",
+            "`data.src.tokenizer_cfg.codes` must be of type str",
+        ),
+        (
+            changed("data", "src", "tokenizer_cfg", "pretokenizer", value="m"),
+            "`data.src.tokenizer_cfg.pretokenizer` must be none",
         ),
         (
             changed("data", "trg", "lowercase", value=True),

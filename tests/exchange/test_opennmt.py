@@ -2,6 +2,7 @@
 those of the equations, and what does not fit is named."""
 
 import argparse
+import io
 import json
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import sentencepiece
 from safetensors.numpy import save_file
+from subword_nmt.apply_bpe import BPE
 from torch_files import LAYERS, D, F, N, logits, make_tensors
 from torch_stand_in import stand_in
 from torch_stand_in import tensors as as_tensors
@@ -19,6 +21,9 @@ from keras_deepnmt.exchange import import_model, load_eole, load_opennmt_py
 
 TEXTS = ["a big dog sees a cat", "two cats see the big dog"]
 SPECIAL = ["<unk>", "<blank>", "<s>", "</s>"]
+CODES = "t h\nth e</w>\nd o\ndo g\ndog </w>\ns e\nse e\nsee s\nb i\n"
+# Lines with spaces that are no U+0020, also at the ends.
+LINES = [*TEXTS, "  the dog\t", "\u3000dog\xa0dog", "sees dogs@@ ▁a ☃☃", ""]
 EQUATIONS = {"normalize_first": True, "activation": "relu"}
 # Names of `torch_files`, and those of both toolkits.
 OPENNMT = {
@@ -202,6 +207,76 @@ def check_logits(imported, tensors):
     )
 
 
+def use_codes(folder, names):
+    """Writes codes and a vocabulary; the names become pieces of the codes."""
+    (folder / "joint.codes").write_text(CODES)
+    counts = {"the": 9, "dog": 5, "do@@": 3, "g": 3, "se@@": 9, "e@@": 9}
+    (folder / "joint.vocab").write_text(
+        "".join(f"{piece} {count}\n" for piece, count in counts.items())
+    )
+    letters = [f"{c}@@" for c in "bsdga"]
+    pieces = dict.fromkeys([*counts, *letters, *"saox\xa0", "\u3000@@"])
+    assert len(pieces) == len(names) - len(SPECIAL)
+    names[len(SPECIAL) :] = pieces
+
+
+def ids_by_subword_nmt(lines, names, stripped, vocabulary=None):
+    """As OpenNMT-py's and eole's transform `bpe`."""
+    bpe = BPE(io.StringIO(CODES), vocab=vocabulary)
+    rows = (bpe.segment_tokens(x.strip(stripped).split(" ")) for x in lines)
+    known = {name: i for i, name in enumerate(names)}
+    return [[known.get(p, 0) for p in row] for row in rows]
+
+
+def ids_of(proto, lines, folder):
+    """The ids of an imported tokenizer; their 0 and 1 are unknown, padding."""
+    (folder / "ours.model").write_bytes(proto)
+    rows = Tokenizer(folder / "ours.model").encode(lines)
+    return [[1 - i if i < 2 else i for i in row.tolist()] for row in rows]
+
+
+@pytest.mark.parametrize("threshold", [0, 5])
+def test_words_are_cut_by_codes_as_opennmt_py_does(
+    opennmt, made, tmp_path, threshold
+):
+    (file, saved), (folder, names, _) = opennmt, made
+    use_codes(folder, names)
+    vars(saved["opt"]).update(
+        transforms=["bpe", "filtertoolong"],
+        src_subword_model="data/joint.codes",
+        tgt_subword_model="data/joint.codes",
+        src_subword_vocab="data/joint.vocab",
+        src_vocab_threshold=threshold,
+    )
+    imported = load_opennmt_py(file)
+    frequent = {"the", "dog", "se@@", "e@@"} if threshold else None
+    for proto, vocabulary in (
+        (imported.source_proto, frequent),
+        (imported.target_proto, None),
+    ):
+        found = ids_of(proto, LINES, tmp_path)
+        assert found == ids_by_subword_nmt(LINES, names, None, vocabulary)
+    assert len({i for row in found for i in row}) > 7
+
+
+def test_words_are_cut_by_codes_as_eole_does(eole, made, tmp_path):
+    folder, names, _ = made
+    use_codes(folder, names)
+    vocabulary = {"src": names, "tgt": names, "decoder_start_token": "<s>"}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    config = json.loads((eole / "config.json").read_text())
+    name = "${MODEL_PATH}/joint.codes"
+    config["transforms"] = ["bpe"]
+    config["transforms_configs"] = {"bpe": {"src_subword_model": name}}
+    config["share_vocab"] = True
+    (eole / "config.json").write_text(json.dumps(config))
+    imported = load_eole(eole)
+    found = ids_of(imported.source_proto, LINES, tmp_path)
+    # It strips bytes, so a wide space at an end stays.
+    assert found == ids_by_subword_nmt(LINES, names, " \t\n\r\v\f")
+    assert imported.target_proto == imported.source_proto
+
+
 @pytest.mark.thorough
 def test_opennmt_py_is_imported(opennmt, made, tmp_path):
     file, _ = opennmt
@@ -233,6 +308,20 @@ def test_eole_is_imported(eole, made, tmp_path):
         ({"layer_norm": "rms"}, "`layer_norm` must be standard"),
         ({"heads": 0}, "`heads` must be an integer, at least 1"),
         ({"transforms": ["onmt_tokenize"]}, "sentencepiece.*onmt_tokenize"),
+        ({"transforms": ["bpe", "sentencepiece"]}, "must be sentencepiece or"),
+        ({"transforms": ["bpe"]}, "cut.model: must be codes or a vocabulary"),
+        (
+            {
+                "transforms": ["bpe"],
+                "src_subword_vocab": "cut.model",
+                "src_vocab_threshold": 1,
+            },
+            "cut.model: must be codes or a vocabulary",
+        ),
+        (
+            {"src_subword_vocab": "cut.model", "src_vocab_threshold": 1},
+            "`src_vocab_threshold` must be 0",
+        ),
         ({"src_subword_model": ""}, "--source-tokenizer"),
         ({"src_subword_model": "other.model"}, "other.model: cannot be read"),
         ({"add_qkvbias": True}, "lack encoder.*linear_query.bias"),

@@ -14,6 +14,7 @@ import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
 from keras_deepnmt.data.tokenizers import Tokenizer
+from keras_deepnmt.errors import UserError
 
 # A word with the mark of the preceding space, or of the following one.
 _WORD = re.compile("▁?[^▁]+|▁")
@@ -34,7 +35,8 @@ class RandomSegmentation:
     the sums of a word are cached.
 
     `alpha` is the probability of skipping a merge for BPE, and the exponent of
-    a segmentation's probability for unigram.
+    a segmentation's probability for unigram. A `UserError` refuses codes of
+    subword-nmt.
 
     Example:
     >>> from keras_deepnmt.data import train_tokenizer
@@ -46,6 +48,12 @@ class RandomSegmentation:
     """
 
     def __init__(self, tokenizer: Tokenizer, alpha: float):
+        if tokenizer.separator:
+            raise UserError(
+                "Subword sampling needs a tokenizer whose pieces SentencePiece "
+                f"chooses. Received: {tokenizer.model_file}, with codes of "
+                "subword-nmt. Leave out `subword_sampling`."
+            )
         proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.proto)
         self.alpha = alpha
         self._names = [piece.piece for piece in proto.pieces]
