@@ -71,6 +71,7 @@ def test_there_is_one_for_each_paper():
         "08_export_and_serve",
         "09_compose_papers",
         "10_fine_tune_a_public_model",
+        "11_minimum_risk",
     ]
 
 
