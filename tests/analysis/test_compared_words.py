@@ -102,7 +102,7 @@ def pieces(text, marks_word_ends=False):
     tokenizer = SimpleNamespace(
         pieces=lambda ids: text.split(),
         marks_word_ends=marks_word_ends,
-        separator=None,
+        separator="",
     )
     return shown_pieces(tokenizer, [])
 
