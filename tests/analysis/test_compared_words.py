@@ -100,7 +100,9 @@ def test_a_page_has_the_sentences_with_their_marks():
 
 def pieces(text, marks_word_ends=False):
     tokenizer = SimpleNamespace(
-        pieces=lambda ids: text.split(), marks_word_ends=marks_word_ends
+        pieces=lambda ids: text.split(),
+        marks_word_ends=marks_word_ends,
+        separator="",
     )
     return shown_pieces(tokenizer, [])
 
