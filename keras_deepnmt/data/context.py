@@ -77,7 +77,8 @@ def mark_id(tokenizer: Tokenizer) -> int | None:
     >>> mark_id(source_tokenizer) is None
     True
     """
-    if CONTEXT_MARK not in tokenizer.user_defined_symbols:
+    # A tokenizer of the user's own need not have such symbols.
+    if CONTEXT_MARK not in getattr(tokenizer, "user_defined_symbols", ()):
         return None
     return tokenizer.ids_of_pieces([CONTEXT_MARK])[0]
 
