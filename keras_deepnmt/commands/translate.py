@@ -226,7 +226,9 @@ def run(options: Namespace) -> None:
                 options.errors,
                 warnings,
             )
-        windows = windows_in_context(options, translator, windows)
+        windows = windows_in_context(
+            options, translator, windows, has_languages
+        )
         translators = LazilyCompiled(translator, options.compile)
         others = [] if runs is None else runs.translators
         if not resumption.skip(

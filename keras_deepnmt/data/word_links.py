@@ -25,7 +25,7 @@ def pairs_at_distances(
 ) -> list[tuple[Sequence[int], Sequence[int]]]:
     """Reads pairs at regular distances, with at most `max_links` links.
 
-    A pair that alone has a thousandth of them is left out.
+    A pair that alone has more is left out.
 
     Example:
     >>> from keras_deepnmt.data import ShardWriter
@@ -35,7 +35,7 @@ def pairs_at_distances(
     [2, 3]
     """
     links = count_links(store)
-    rows = np.flatnonzero(links <= max(max_links // 1000, 1))
+    rows = np.flatnonzero(links <= max_links)
     distance = max(math.ceil(links[rows].sum() / max_links), 1)
     rows = rows[::distance]
     rows = rows[np.cumsum(links[rows]) <= max_links]

@@ -99,21 +99,19 @@ class MinimumRisk(ObjectiveTerm):
         risk = ops.expand_dims(self.risk(model, prepared, labels), 1)
         return (1.0 - self.weight) * losses + self.weight * risk
 
-    def draw(self, model, source_ids, references):
+    def draw(self, model, source_ids, references, seed):
         """Draws translations of each source.
 
         Args:
             model: the compiled `models.Seq2Seq`.
             source_ids: int tensor `(B, S)`.
             references: int tensor `(B, T)` of labels.
+            seed: int or int scalar tensor; each draws other translations.
 
         Returns:
             Int32 tensor `(B, K, M)`, without gradient.
         """
-        length = ops.shape(references)[1]
-        longest = ops.cast(
-            ops.cast(length, "float32") * self.max_length_ratio, "int32"
-        )
+        longest = _longest(ops.shape(references)[1], self.max_length_ratio)
         # Nothing of the search takes part in the gradient.
         values = [
             (variable, ops.stop_gradient(variable.value))
@@ -123,7 +121,7 @@ class MinimumRisk(ObjectiveTerm):
             found = sample_search(
                 model,
                 source_ids,
-                max_length=ops.maximum(longest, 1),
+                max_length=longest,
                 options=SearchOptions(
                     num_beams=self.num_samples,
                     sampling=True,
@@ -131,7 +129,7 @@ class MinimumRisk(ObjectiveTerm):
                     max_length_ratio=0,
                     max_extra_tokens=_NO_LIMIT,
                 ),
-                sampling_seed=ops.cast(model.updates_made(), "int32"),
+                sampling_seed=seed,
             )
         return ops.stop_gradient(found["ids"])
 
@@ -146,7 +144,8 @@ class MinimumRisk(ObjectiveTerm):
         Returns:
             Float32 tensor `(B,)` in [0, 1].
         """
-        drawn = self.draw(model, source_ids, references)
+        seed = ops.cast(model.updates_made(), "int32")
+        drawn = self.draw(model, source_ids, references, seed)
         candidates = _with_reference(drawn, references)  # (B, K + 1, M)
         cost = 1.0 - sentence_bleu(candidates, references)
         number = self.num_samples + 1
@@ -174,6 +173,14 @@ class MinimumRisk(ObjectiveTerm):
 register_objective_term("minimum_risk", MinimumRisk)
 
 
+def _longest(length, ratio):
+    """Returns the longest translation to draw; an int for an int, as on JAX."""
+    if isinstance(length, int):
+        return max(int(length * ratio), 1)
+    longest = ops.cast(ops.cast(length, "float32") * ratio, "int32")
+    return ops.maximum(longest, 1)
+
+
 def _inputs(labels):
     """Returns the target inputs of labels `(B, T)`."""
     before = ops.pad(labels[:, :-1], [(0, 0), (1, 0)], constant_values=BEGIN_ID)
@@ -184,7 +191,8 @@ def _with_reference(drawn, references):
     """Adds the references as the first candidates: `(B, K + 1, M)`."""
     drawn = ops.cast(drawn, references.dtype)
     lengths = [ops.shape(references)[1], ops.shape(drawn)[2]]
-    longest = ops.maximum(*lengths)
+    are_known = all(isinstance(length, int) for length in lengths)
+    longest = max(lengths) if are_known else ops.maximum(*lengths)
     references = ops.pad(references, [(0, 0), (0, longest - lengths[0])])
     drawn = ops.pad(drawn, [(0, 0), (0, 0), (0, longest - lengths[1])])
     return ops.concatenate([ops.expand_dims(references, 1), drawn], axis=1)

@@ -7,6 +7,11 @@ from digit_run import RECIPE, write_digits
 from keras_deepnmt import Translator, cli
 from keras_deepnmt.data import in_context
 
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>1 2</seg></tuv></tu>
+</body></tmx>
+"""
 LINES = ["1 2 3", "4 4 1 7", "9 8", "", "7 7 7", "5"]
 
 
@@ -17,6 +22,12 @@ def test_a_model_that_has_not_learned_it_is_refused(refused, digits, tmp_path):
     assert "--context needs a model that was trained with" in error
     error = refused("translate", *words, "--context", "1", "--alignments", "a")
     assert "--context cannot be used with --alignments" in error
+    table = tmp_path / "texts.tmx"
+    table.write_text(TMX)
+    words = ["--input", table, "--context", "1", "--source-language", "en"]
+    words += ["--target-language", "de", "--output", tmp_path / "out.tmx"]
+    error = refused("translate", digits / "run", *words)
+    assert "--context cannot be used with XLIFF and TMX" in error
 
 
 @pytest.mark.thorough

@@ -72,6 +72,13 @@ def test_core_of_the_searches_on_jax(run_on_jax):
     run_on_jax("-m", "not slow", "--cases=1", "-k", CORE, *files)
 
 
+@pytest.mark.thorough
+def test_minimum_risk_training_on_jax(run_on_jax):
+    """Samples are drawn in the compiled step, from shapes that are known."""
+    file = FOLDER.parent / "training" / "test_minimum_risk.py"
+    run_on_jax("-m", "thorough", "-k", "gradient or lowers", file)
+
+
 # Slow, since the tests above have brute force, too, for fewer models.
 @pytest.mark.slow
 def test_exact_searches_on_jax(run_on_jax):

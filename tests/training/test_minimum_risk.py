@@ -4,7 +4,7 @@
 * risk and gradient are exact if the candidates are all translations
 * candidates are drawn from the model, others in each update, and repeated ones
   count once
-* training with it raises the BLEU of what the model translates
+* training with it lowers the risk
 * wrong arguments are refused
 """
 
@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_deepnmt.decoding import greedy_search
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.training import MinimumRisk
 from keras_deepnmt.training.sentence_bleu import sentence_bleu
@@ -97,7 +96,7 @@ class Enumerated(MinimumRisk):
     def __init__(self, **options):
         super().__init__(num_samples=len(ALL), **options)
 
-    def draw(self, model, source_ids, references):
+    def draw(self, model, source_ids, references, seed):
         rows = ops.convert_to_tensor(padded(ALL, 3))
         return ops.repeat(rows[None], ops.shape(source_ids)[0], axis=0)
 
@@ -166,25 +165,21 @@ def test_candidates_are_drawn_from_the_model():
     model = small_model()
     term = MinimumRisk(num_samples=4)
     model.compile("sgd", objective_terms=[term])
-    drawn = as_array(term.draw(model, SOURCES, LABELS))
+    drawn = as_array(term.draw(model, SOURCES, LABELS, 0))
     assert drawn.shape == (2, 4, 4)
     # No longer than 1.5 times the references; each ends, then is padding.
     for row in drawn.reshape(-1, 4):
         words = row[: list(row).index(3)]
         assert (words > 0).all() and not row[len(words) + 1 :].any()
-    np.testing.assert_array_equal(
-        drawn, as_array(term.draw(model, SOURCES, LABELS))
-    )
-    model.optimizer.iterations.assign(5)
-    if hasattr(model.optimizer, "batch_count"):
-        model.optimizer.batch_count.assign(5)
-    assert (drawn != as_array(term.draw(model, SOURCES, LABELS))).any()
+    again, other = (term.draw(model, SOURCES, LABELS, seed) for seed in (0, 5))
+    np.testing.assert_array_equal(drawn, as_array(again))
+    assert (drawn != as_array(other)).any()
 
 
 class Repeated(MinimumRisk):
     """Draws one candidate twice."""
 
-    def draw(self, model, source_ids, references):
+    def draw(self, model, source_ids, references, seed):
         rows = ops.convert_to_tensor(padded([[4, 3]] * self.num_samples, 2))
         return ops.repeat(rows[None], ops.shape(source_ids)[0], axis=0)
 
@@ -201,19 +196,12 @@ def test_a_repeated_candidate_counts_once():
 
 
 @pytest.mark.thorough
-def test_training_raises_bleu():
+def test_training_lowers_the_risk():
     model = small_model(seed=5)
     term = MinimumRisk(num_samples=6, alpha=1.0)
     model.compile(keras.optimizers.Adam(0.02), objective_terms=[term])
-
-    def bleu():
-        ids = greedy_search(model, SOURCES, max_length=3)["ids"]
-        return as_array(sentence_bleu(as_array(ids)[:, None], LABELS)).mean()
-
-    before = bleu()
-    for _ in range(40):
-        model.train_on_batch(INPUTS, LABELS)
-    assert bleu() > before + 0.3
+    risks = [float(model.train_on_batch(INPUTS, LABELS)[0]) for _ in range(40)]
+    assert np.mean(risks[-5:]) < np.mean(risks[:5]) - 0.1
 
 
 @pytest.mark.parametrize(

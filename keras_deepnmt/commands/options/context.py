@@ -38,9 +38,14 @@ def add_context(parser: VerbParser) -> None:
 
 
 def windows_in_context(
-    options: Namespace, translator: "Translator", windows: Iterator[list[str]]
+    options: Namespace,
+    translator: "Translator",
+    windows: Iterator[list[str]],
+    has_markup: bool,
 ) -> Iterator[list[str]]:
     """Puts each line in the context that is asked for.
+
+    `has_markup` says whether the input has markup that is kept in any case.
 
     Raises:
         UserError: if the model has not learned it, or another option cannot be
@@ -54,6 +59,12 @@ def windows_in_context(
                 f"--context cannot be used with {option}, which reads a line "
                 "by itself. Leave one of them out."
             )
+    if has_markup:
+        raise UserError(
+            "--context cannot be used with XLIFF and TMX, whose markup is kept "
+            f"text by text. Received: {options.input}. Leave it out, or give "
+            "the texts as lines."
+        )
     if mark_id(translator.source_tokenizer) is None:
         raise UserError(
             "--context needs a model that was trained with `data.context`. "
