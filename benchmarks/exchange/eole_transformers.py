@@ -23,7 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.exchange.marian_hf import lines_of_many_kinds
-from benchmarks.exchange.opennmt_transformers import order_of
+from benchmarks.exchange.opennmt_transformers import (
+    compare_ids_and_logits,
+    order_of,
+)
 from benchmarks.shared.result_rows import append_row, provenance
 
 RESULTS = Path(__file__).parent / "results" / "eole.csv"
@@ -132,27 +135,11 @@ def compare(folder: Path, case: dict) -> dict:
         side: order_of(names[short])
         for side, short in (("source", "src"), ("target", "tgt"))
     }
-    lines = (folder / "lines").read_text().split("\n")
-    rows = translator.source_tokenizer.encode(lines)
-    equal_ids = sum(
-        [orders["source"][i] for i in row] == other
-        for row, other in zip(rows, theirs["ids"], strict=True)
-    )
-    ids = {
-        f"{side}_ids": np.argsort(orders[side])[theirs[f"{side}_ids"]]
-        for side in orders
-    }
-    found = np.asarray(translator.model(ids))
-    expected = np.load(folder / "logits.npy")[..., orders["target"]]
-    difference = np.abs(found - expected)[ids["target_ids"] != 0]
     return {
         **provenance("tensorflow", "keras", "sentencepiece"),
         **theirs["versions"],
         **{name: case[name] for name in case if name != "model"},
-        "lines": len(lines),
-        "equal_ids": equal_ids,
-        "largest_logit": float(f"{np.abs(expected).max():.3g}"),
-        "largest_difference": float(f"{difference.max():.2g}"),
+        **compare_ids_and_logits(folder, translator, theirs, orders),
         **compare_translations(folder, translator, theirs),
     }
 

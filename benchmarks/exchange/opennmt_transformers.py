@@ -82,6 +82,25 @@ def compare(folder: Path, case: dict, python: str) -> dict:
     preset = import_model(model, folder / "preset", None, *tokenizers)
     translator = Translator.load(preset, batch_size=16)
     orders = {side: order_of(names) for side, names in theirs["pieces"].items()}
+    return {
+        **provenance("tensorflow", "keras", "sentencepiece"),
+        **theirs["versions"],
+        **case,
+        **compare_ids_and_logits(folder, translator, theirs, orders),
+    }
+
+
+def compare_ids_and_logits(folder, translator, theirs, orders) -> dict:
+    """Returns how many lines have equal ids, and how far logits differ.
+
+    Args:
+        folder: has `lines` and `logits.npy`.
+        translator: the imported model.
+        theirs: what the toolkit recorded: the `ids` of the lines, and those of
+            the logits.
+        orders: the results of `order_of`, by side.
+    """
+    lines = (folder / "lines").read_text().split("\n")
     rows = translator.source_tokenizer.encode(lines)
     equal_ids = sum(
         [orders["source"][i] for i in row] == other
@@ -95,9 +114,6 @@ def compare(folder: Path, case: dict, python: str) -> dict:
     expected = np.load(folder / "logits.npy")[..., orders["target"]]
     difference = np.abs(found - expected)[ids["target_ids"] != 0]
     return {
-        **provenance("tensorflow", "keras", "sentencepiece"),
-        **theirs["versions"],
-        **case,
         "lines": len(lines),
         "equal_ids": equal_ids,
         "largest_logit": float(f"{np.abs(expected).max():.3g}"),

@@ -4,6 +4,10 @@ A word begins as its characters, of which the last has the mark of a word's end.
 The first pair of the codes that the word has is merged, wherever the word has
 it, and so on (Sennrich et al., 2016). SentencePiece would merge whatever gives
 one of its pieces, also of other pairs, so its models cannot hold such codes.
+
+The package subword-nmt does the same, and tests compare with it. It is not used
+here: it tells no places in a word, takes a time that grows with the square of a
+word's length, and would be needed wherever a model is loaded.
 """
 
 import heapq

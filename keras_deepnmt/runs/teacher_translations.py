@@ -57,10 +57,15 @@ def with_translations(
         if not corpus.translated_by:
             return corpus
         given = corpus.translated_by
-        teachers = [
-            read_run(one)
-            for one in ([given] if isinstance(given, str) else given)
-        ]
+        try:
+            teachers = [
+                read_run(one)
+                for one in ([given] if isinstance(given, str) else given)
+            ]
+        except UserError as error:
+            raise UserError(
+                f"`data.train`, `translated_by`: {error}"
+            ) from error
         sources = list(_sources(corpus, options, data_dir))
         file = folder / _file_name(corpus, sources, teachers)
         if not file.exists():

@@ -165,7 +165,7 @@ def test_what_cannot_be_translated_is_refused(distilled, tmp_path):
         CorpusOptions("a")
     (corpus,) = distilled.data.train
     corpus = replace(corpus, translated_by=str(tmp_path / "nothing"))
-    with pytest.raises(UserError, match="nothing"):
+    with pytest.raises(UserError, match="`translated_by`: .*nothing"):
         with_translations(
             replace(distilled.data, train=[corpus]), tmp_path, say=told
         )
