@@ -20,8 +20,9 @@ from keras_deepnmt.translator import (
     read_run,
 )
 
-# Sentences that are translated and kept together.
-_WINDOW = 2_000
+# Sentences that are translated and kept together: what a process that is killed
+# may lose.
+_WINDOW = 500
 
 
 def with_translations(

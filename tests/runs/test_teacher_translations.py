@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 from broken_runs import translate_by_weights
 
-from keras_deepnmt.data import CorpusOptions, PreparedData, prepare_corpus
+from keras_deepnmt.data import CorpusOptions, prepare_corpus
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs import teacher_translations
 from keras_deepnmt.runs.dry_run import dry_run
+from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import open_data
 from keras_deepnmt.runs.teacher_translations import with_translations
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
@@ -138,20 +140,25 @@ def test_a_killed_process_goes_on(
 
 
 def test_a_run_trains_on_translations(distilled, expected, tmp_path):
-    run = tmp_path / "run"
-    first = replace(distilled, training=replace(distilled.training, steps=2))
-    train(first, run, quiet=True)
-    store = PreparedData(run / "data").store("train")
-    tokenizer = PreparedData(run / "data").target_tokenizer
-    targets = tokenizer.decode(
+    folder = RunFolder(tmp_path / "run")
+    data = open_data(distilled, folder, quiet=True)
+    store = data.store("train")
+    targets = data.target_tokenizer.decode(
         target for _, target in store.read(range(len(store)))
     )
+    assert len(targets) > 100
     assert set(targets) <= {row["target"] for row in expected}
     # It goes on without translating again.
-    made = next((run / "translations").iterdir())
+    made = next(folder.translations_dir.iterdir())
     before = made.stat().st_mtime_ns
-    train(distilled, run, quiet=True)
+    open_data(distilled, folder, quiet=True)
     assert made.stat().st_mtime_ns == before
+
+
+@pytest.mark.thorough
+def test_a_recipe_trains_from_its_teacher(distilled, tmp_path):
+    run = train(distilled, tmp_path / "run", quiet=True)
+    assert run["steps"] == distilled.training.steps
 
 
 def test_what_cannot_be_translated_is_refused(distilled, tmp_path):
