@@ -287,8 +287,16 @@ def test_a_model_with_codes_translates_but_is_not_for_other_engines(
         with pytest.raises(UserError, match="step `subword_nmt`.*Serving"):
             other(translator, tmp_path / "output")
     assert not (tmp_path / "output").exists()
+
+
+# Slow: test_merge_step.py has the graph that cuts words, in every run.
+@pytest.mark.slow
+def test_a_model_with_codes_is_exported_for_serving(make_folder, tmp_path):
+    folder, *_ = make_folder()
+    use_codes(folder)
+    preset = import_model(folder, tmp_path / "preset")
     # The export is compared with this package before it appears.
-    export(translator, tmp_path / "output")
+    export(Translator.load(preset, compiled=False), tmp_path / "output")
     assert (tmp_path / "output").exists()
 
 

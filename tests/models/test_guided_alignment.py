@@ -115,7 +115,8 @@ def fixed_loss(labels, log_probs):
 def test_the_loss_is_that_of_the_paper(alignments, layer):
     model = small_model()
     term = GuidedAlignment(alignments, weight=0.5, layer=layer)
-    model.compile("sgd", fixed_loss, objective_terms=[term])
+    # Another test compiles it, and those of replicas and of JAX.
+    model.compile("sgd", fixed_loss, objective_terms=[term], jit_compile=False)
     with model.attention_recorder():
         model(INPUTS, training=False)
     weights = keras.ops.convert_to_numpy(
