@@ -22,8 +22,8 @@ class GuidedAlignment(ObjectiveTerm):
 
         loss[t] = CE[t] - weight sum_s a[t, s] log w[t, s]
 
-    so that `analysis.align_words`, and all that reads alignments in it, finds
-    better ones: replaced unknown words, kept markup, hover in the page.
+    It is the attention that `analysis.align_words` reads, and with it all that
+    needs alignments: replaced unknown words, kept markup, hover in the page.
     Differs from the paper: the links are not read from a file, but are the
     probabilities of a model that is learned from the training text. Garg et
     al. (2019) guide one head; here it is the mean, which is what alignments
