@@ -142,7 +142,9 @@ class AnalyzedRun:
             self.translator.source_tokenizer.encode(
                 self.translator.tagged(sources)
             ),
-            self.translator.target_tokenizer.encode(references),
+            self.translator.target_tokenizer.encode(
+                self.translator.tagged_targets(sources, references)
+            ),
             strict=True,
         )
 

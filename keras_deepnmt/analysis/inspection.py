@@ -22,7 +22,12 @@ from keras_deepnmt.analysis.layer_attention import layer_weight_figures
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
 from keras_deepnmt.analysis.role_interaction import role_map_figures
 from keras_deepnmt.analysis.surface_fusion import surface_share_figures
-from keras_deepnmt.analysis.word_alignments import MeanAttention, num_tag_tokens
+from keras_deepnmt.analysis.word_alignments import (
+    MeanAttention,
+    first_word,
+    num_tag_tokens,
+    tag_starts,
+)
 from keras_deepnmt.data.word_units import word_spans
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID
@@ -83,7 +88,9 @@ class InspectedPair:
         self._source = translator.source_tokenizer.encode(
             translator.tagged([source])
         )[0]
-        self._target = translator.target_tokenizer.encode([target])[0]
+        self._target = translator.target_tokenizer.encode(
+            translator.tagged_targets([source], [target])
+        )[0]
         longest = translator.max_source_length - 1
         for name, ids in (("source", self._source), ("target", self._target)):
             if not 0 < len(ids) <= longest:
@@ -193,13 +200,18 @@ class Inspector:
         # Without the tag and the end tokens, as in `align_words`.
         first = num_tag_tokens(translator)
         best = first + weights[:-1, first:-1].argmax(-1)
-        tag = translator.tag or ""
-        tagged = translator.tagged([source])[0]
-        words = translator.source_tokenizer.token_words(tagged, len(tag))
-        target_words = translator.target_tokenizer.token_words(target)
+        (tagged,) = translator.tagged([source])
+        (tag,) = translator.target_tags([source])
+        starts = tag_starts(translator, tag)
+        words = translator.source_tokenizer.token_words(tagged, starts[0])
+        (tagged,) = translator.tagged_targets([source], [target])
+        target_words = translator.target_tokenizer.token_words(
+            tagged, starts[1]
+        )
+        number = first_word(source, tag)
         found["links"] = sorted(
             {
-                (source_word, target_word)
+                (number + source_word, target_word)
                 for place, column in enumerate(best)
                 for source_word in words[column]
                 for target_word in target_words[place]

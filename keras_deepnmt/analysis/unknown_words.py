@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.analysis.word_alignments import align_tokens
+from keras_deepnmt.analysis.word_alignments import align_tokens, tag_starts
 from keras_deepnmt.data.corpora import LineReader, decode_line
+from keras_deepnmt.data.tags import without_beginning
 from keras_deepnmt.data.tokenizers import WORD_MARK
 from keras_deepnmt.data.word_units import lacks_spaces, word_spans
 from keras_deepnmt.errors import UserError
@@ -79,7 +80,8 @@ def replace_unknown(
     if not places:
         return replaced
     longest = translator.max_source_length - 1
-    texts = translator.tagged([sources[place] for place in places])
+    given = [sources[place] for place in places]
+    texts, tags = translator.tagged(given), translator.target_tags(given)
     source_rows = translator.source_tokenizer.encode(texts)
     target_rows = [_without_special(hypotheses[place].ids) for place in places]
     rows = [
@@ -87,15 +89,15 @@ def replace_unknown(
         for source, target in zip(source_rows, target_rows, strict=True)
     ]
     aligned_rows = align_tokens(translator, rows, layer)
-    for place, text, pair, aligned in zip(
-        places, texts, rows, aligned_rows, strict=True
+    for place, text, tag, pair, aligned in zip(
+        places, texts, tags, rows, aligned_rows, strict=True
     ):
         if aligned:
             source = _Source(
                 translator.source_tokenizer,
                 text,
                 table or {},
-                len(translator.tag or ""),
+                tag_starts(translator, tag)[0],
             )
             text = _replaced_text(
                 source,
@@ -105,7 +107,9 @@ def replace_unknown(
                 aligned,
                 table or {},
             )
-            replaced[place] = replace(hypotheses[place], text=text)
+            replaced[place] = replace(
+                hypotheses[place], text=without_beginning(text, tag)
+            )
     return replaced
 
 

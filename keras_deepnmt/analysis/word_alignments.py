@@ -12,6 +12,7 @@ from keras_deepnmt.analysis.attention import (
     cross_attention_names,
 )
 from keras_deepnmt.analysis.recorded_model import record, recorded_names
+from keras_deepnmt.data.tags import own_tag
 from keras_deepnmt.layers.recording import usual_alignment_block
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.models.ensemble import Ensemble
@@ -70,26 +71,38 @@ def align_words(
             f"{len(sources)} and {len(targets)}"
         )
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
-    texts = translator.tagged(sources), list(targets)
+    tags = translator.target_tags(sources)
+    texts = (
+        translator.tagged(sources),
+        translator.tagged_targets(sources, targets),
+    )
     sides = [
         tokenizer.encode(side)
         for tokenizer, side in zip(tokenizers, texts, strict=True)
     ]
     rows = list(zip(*sides, strict=True))
     found = []
-    for *pair, aligned in zip(
-        *texts, align_tokens(translator, rows, layer), strict=True
+    for given, tag, *pair, aligned in zip(
+        sources,
+        tags,
+        *texts,
+        align_tokens(translator, rows, layer),
+        strict=True,
     ):
+        starts = tag_starts(translator, tag)
         words = [
             tokenizer.token_words(text, start)
             for tokenizer, text, start in zip(
-                tokenizers, pair, (len(translator.tag or ""), 0), strict=True
+                tokenizers, pair, starts, strict=True
             )
         ]
+        first = first_word(given, tag)
         links = {
-            link
+            (first + source_word, target_word)
             for source, target in aligned
-            for link in itertools.product(words[0][source], words[1][target])
+            for source_word, target_word in itertools.product(
+                words[0][source], words[1][target]
+            )
         }
         found.append(sorted(links))
     return found
@@ -185,9 +198,36 @@ def _attention_name(model, layer):
     return names[layer - 1]
 
 
+def tag_starts(
+    translator: "Translator", target_tag: str | None
+) -> tuple[int, int]:
+    """Returns how many characters before both sides are the tag's.
+
+    Args:
+        translator: Translator.
+        target_tag: what `Translator.target_tags` has for the source.
+    """
+    if translator.tag_side == "target":
+        return 0, len(target_tag or "")
+    return len(translator.tag or ""), 0
+
+
+def first_word(source: str, target_tag: str | None) -> int:
+    """Returns the number of the first word of a source that the model reads.
+
+    A tag of the sentence's own, which goes to the target, is a word before it.
+
+    Example:
+    >>> first_word("<2de> a dog", "<2de>"), first_word("a dog", "<2de>")
+    (1, 0)
+    """
+    is_own = target_tag is not None and own_tag(source, [target_tag])
+    return 1 if is_own else 0
+
+
 def num_tag_tokens(translator: "Translator") -> int:
     """Returns how many tokens the translator's tag has before each source."""
-    if translator.tag is None:
+    if translator.tag is None or translator.tag_side == "target":
         return 0
     tokenizer, tag = translator.source_tokenizer, translator.tag
     # A space after it belongs to the sentence.

@@ -62,12 +62,18 @@ class CorpusOptions:
             take the place of the target side, with its own search options
             (distillation of sentences, Kim and Rush, 2016). `deepnmt train`
             translates, once; a text has no `target` then. Defaults to none.
+        alignments: Path of a file with the word alignment of each pair, plain
+            or compressed, for `training.objective.guided_alignment`: a line
+            for each line of the text, such as `0-0 1-2`, as fast_align, eflomal
+            and awesome-align write it. Words are those between white space,
+            counted from 0, that of the source first. Only for training text
+            of two files. Defaults to none.
 
     Raises:
         UserError: if only one side is given, or both sides and a file, if
             neither files nor a name are given, if columns are given without a
-            `file`, if `weight` is not positive, or `tag` is empty or has white
-            space.
+            `file`, or alignments for one, if `weight` is not positive, or
+            `tag` is empty or has white space.
 
     Example:
     >>> CorpusOptions("train.en", "train.de", weight=2.0).weight
@@ -86,6 +92,7 @@ class CorpusOptions:
     source_column: str | None = None
     target_column: str | None = None
     translated_by: str | list[str] | None = None
+    alignments: str | None = None
 
     @field_validator("tag")
     def _check_tag(cls, tag):
@@ -120,6 +127,13 @@ class CorpusOptions:
                     f"`{name}` needs a `file` that is TSV or JSON Lines. "
                     f"Received: {name}={getattr(self, name)}, file={self.file}"
                 )
+        if self.alignments and (self.file or self.translated_by):
+            other = "file" if self.file else "translated_by"
+            raise UserError(
+                "`alignments` are of a corpus of two text files, `source` and "
+                f"`target`. Received: alignments={self.alignments}, "
+                f"{other}={getattr(self, other)}. Leave one of them out."
+            )
 
     def sides(
         self, languages: tuple[str | None, str | None]
@@ -159,10 +173,12 @@ class CorpusFiles:
     `source` is the file that is translated, also of a reversed corpus. `weight`
     is how often each of its pairs is drawn per epoch, on average, `tag` the
     text before each source sentence, and `direction` has the languages that
-    are translated from and to. `copies` are the copies of files that are pipes,
+    are translated from and to. `alignments` is the file with the alignments of
+    its words; of a corpus that `is_reversed`, the first word of a link is one
+    of `target`. `copies` are the copies of files that are pipes,
     which are kept as long as this object. Both paths are the same of one file
-    with both sides; `asked` then says which texts they are, and `is_reversed`
-    whether the first of them is the target.
+    with both sides; `asked` then says which texts they are. `is_reversed` says
+    whether the first side of the files is the target.
     """
 
     name: str
@@ -174,6 +190,7 @@ class CorpusFiles:
     copies: tuple[PipeCopy | None, ...] = ()
     asked: Asked | None = None
     is_reversed: bool = False
+    alignments: Path | None = None
 
 
 class LineReader:

@@ -24,7 +24,7 @@ _KEYS = {
     "splits": dict,
     "leakage": dict,
 }
-_OPTIONAL = {"files": dict, "shortlist": dict}
+_OPTIONAL = {"files": dict, "shortlist": dict, "links": dict}
 
 
 def write_manifest(directory: str | Path, manifest: dict):
@@ -109,6 +109,7 @@ def written_hashes(manifest: dict) -> dict[str, str]:
     }
     if "shortlist" in manifest:
         expected[SHORTLIST_FILE] = manifest["shortlist"]["sha256"]
+    expected |= manifest.get("links", {})
     for name, split in manifest["splits"].items():
         expected |= {s["file"]: s["sha256"] for s in split["shards"]}
         expected |= {
@@ -232,6 +233,12 @@ def describe_manifest(manifest: dict) -> str:
     ]
     if manifest["options"].get("temperature", 1) != 1:
         lines += _drawn_shares(manifest)
+    if "links" in manifest:
+        train = manifest["splits"]["train"]
+        lines.append(
+            f"alignments: {train['aligned_pairs']:,} of {train['pairs']:,} "
+            "training pairs have links"
+        )
     kind = "joint" if manifest["joint"] else "separate"
     lines.append(
         f"vocabulary ({kind}): {manifest['source_vocabulary_size']:,} source, "

@@ -13,6 +13,7 @@ from keras_deepnmt.data.manifest import (
     text_file,
 )
 from keras_deepnmt.data.pair_store import PairStore
+from keras_deepnmt.data.token_links import LinkStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.file_tables import check_files
@@ -64,6 +65,14 @@ class PreparedData:
     def weights(self) -> np.ndarray | None:
         """The weight of each training row, or `None` if all are 1."""
         return row_weights(self.manifest)
+
+    @cached_property
+    def links(self) -> LinkStore | None:
+        """The links of the training pairs, or `None` if none were given."""
+        if "links" not in self.manifest:
+            return None
+        pairs = self.manifest["splits"]["train"]["pairs"]
+        return LinkStore(self.directory, pairs)
 
     def store(self, split: str) -> PairStore:
         """Opens the pairs of a split.

@@ -1,18 +1,22 @@
 """Tags: texts that stand before the source sentences of a corpus.
 
 A tag tells a model of what kind a sentence is, such as into which language it
-is to be translated. It is a user-defined symbol of the source tokenizer, so
-that it always is one token, and a part of the text: `<2de> a dog`.
+is to be translated. It is a user-defined symbol of a tokenizer, so that it
+always is one token, and a part of the source's text: `<2de> a dog`. A model
+reads it there, or, if the side of its tags is `target`, as the beginning of
+what it writes: `a dog` gives `<2de> ein Hund`, without the tag in the end.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
 
+# The side of a pair that a model has the tags on.
+TagSide = Literal["source", "target"]
 # SentencePiece has other uses for these.
 _TAKEN = ("<pad>", "<unk>", "<s>", "</s>")
 _SPACE_MARK = "▁"
@@ -95,6 +99,36 @@ def untagged_text(text: str, tags: Iterable[str]) -> str:
     return "".join(text.split(maxsplit=1)[1:])
 
 
+def split_tags(
+    texts: Iterable[str], tags: Iterable[str]
+) -> tuple[list[str], list[str | None]]:
+    """Takes the tags off texts that begin with one of some tags.
+
+    Returns:
+        The texts without them, and the tag of each, or `None`.
+
+    Example:
+    >>> split_tags(["<2de> a dog", "a cat"], ["<2de>"])
+    (['a dog', 'a cat'], ['<2de>', None])
+    """
+    known = frozenset(tags)
+    texts = list(texts)
+    found = [own_tag(text, known) for text in texts]
+    return [untagged_text(text, known) for text in texts], found
+
+
+def without_beginning(text: str, tag: str | None) -> str:
+    """Returns a translation without the tag that it was made to begin with.
+
+    Example:
+    >>> without_beginning("<2de> ein Hund", "<2de>")
+    'ein Hund'
+    """
+    if tag is None:
+        return text
+    return text.lstrip(" ").removeprefix(tag).removeprefix(" ")
+
+
 def tagged_texts(
     tokenizer: "Tokenizer", texts: Sequence[str], tag: str | None
 ) -> list[str]:
@@ -114,8 +148,10 @@ def tagged_texts(
     ]
 
 
-def check_has_tag(tokenizer: "Tokenizer", tag: str, remedy: str) -> None:
-    """Refuses a tag that is not one piece of a source tokenizer.
+def check_has_tag(
+    tokenizer: "Tokenizer", tag: str, remedy: str, side: TagSide = "source"
+) -> None:
+    """Refuses a tag that is not one piece of the tokenizer of a side.
 
     Raises:
         UserError: if the tag is not a user-defined symbol of the tokenizer.
@@ -128,7 +164,7 @@ def check_has_tag(tokenizer: "Tokenizer", tag: str, remedy: str) -> None:
     if len(symbols) > _MOST_LISTED:
         listed += f" and {len(symbols) - _MOST_LISTED:,} more"
     raise UserError(
-        f"`tag` must be a user-defined symbol of the source tokenizer, so that "
+        f"`tag` must be a user-defined symbol of the {side} tokenizer, so that "
         f"it is one piece. Received: tag={tag} and {tokenizer.model_file}, "
         f"whose user-defined symbols are: {listed or 'none'}. {remedy}"
     )

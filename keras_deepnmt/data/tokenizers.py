@@ -301,7 +301,9 @@ class Tokenizer:
         """
         return [text[a:b].strip() for a, b in self.token_spans(text)]
 
-    def token_words(self, text: str, start: int = 0) -> list[tuple[int, ...]]:
+    def token_words(
+        self, text: str, start: int = 0, by_space: bool = False
+    ) -> list[tuple[int, ...]]:
         """Returns which words of a text each token of `encode` belongs to.
 
         Words are those of the text as it is given, between white space; in
@@ -313,12 +315,15 @@ class Tokenizer:
             text: One sentence.
             start: Number of characters at its beginning, a tag, that count as
                 no word.
+            by_space: Whether white space alone divides words, in scripts
+                without spaces too.
 
         Returns:
             The numbers of the words, from 0, for each token; none for the
             tokens of a tag.
         """
-        words = [(a + start, b + start) for a, b in word_spans(text[start:])]
+        spans = word_spans(text[start:], by_space)
+        words = [(a + start, b + start) for a, b in spans]
         ends = [end for _, end in words]
         found: list[tuple[int, ...]] = []
         for begin, end in self.token_spans(text):

@@ -44,11 +44,12 @@ def lacks_spaces(text: str) -> bool:
     )
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str, by_space: bool = False) -> list[tuple[int, int]]:
     """Returns where the words of a text begin and end.
 
     Between spaces stands one word, except in scripts without spaces, where each
     letter with its marks is a word, and so is what stands between the letters.
+    With `by_space` white space alone divides words, in these scripts too.
 
     Example:
     >>> word_spans("a dog")
@@ -56,7 +57,8 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     >>> word_spans("我用iOS，")
     [(0, 1), (1, 2), (2, 6)]
     """
-    word = _WORD if lacks_spaces(text) else _BETWEEN_SPACES
+    without_spaces = not by_space and lacks_spaces(text)
+    word = _WORD if without_spaces else _BETWEEN_SPACES
     return [match.span() for match in word.finditer(text)]
 
 

@@ -129,6 +129,12 @@ def check_exportable(translator: "Translator") -> None:
             "`translate.py` of the folder has no shortlists. Export the "
             "translator without: `translator.replaced(shortlists=None)`."
         )
+    if translator.tag_side == "target":
+        raise UserError(
+            "`translate.py` of the folder cannot begin translations with the "
+            "tags of a model that has them on the target side "
+            "(`data.tag_side: target`). Export for TensorFlow Serving."
+        )
     if translator.tag is not None:
         raise UserError(
             f"The tag {translator.tag} cannot be given: write it before the "

@@ -116,6 +116,9 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
     def call(self, inputs, training=None, **kwargs):
         """Runs the graph; in training, notes attention that a term needs."""
+        if isinstance(inputs, dict):
+            # For a term of the objective alone.
+            inputs = {k: v for k, v in inputs.items() if k != "alignments"}
         # Keras traces the model before it is compiled, too.
         objective = getattr(self, "objective", None)
         if training and objective is not None and objective.needs_attention:

@@ -74,8 +74,9 @@ class DistillationRecipe:
 class GuidedAlignmentRecipe:
     """Guided alignment: attention to the source that follows word alignments.
 
-    The alignments are those of a statistical model that is learned from the
-    training pairs when the run starts.
+    The alignments are those that `data.train` names, in `alignments`. Without
+    them they are those of a statistical model that is learned from the training
+    pairs when the run starts.
 
     Args:
         weight: weight of the alignments in the loss (Chen et al., 2016), at

@@ -211,6 +211,7 @@ def as_weights(weights: Sequence[float] | None, number: int) -> np.ndarray:
 def _fits(translator, pairs):
     """Whether a model can read both sides of all pairs to their ends."""
     sources, targets = (list(side) for side in zip(*pairs, strict=True))
+    targets = translator.tagged_targets(sources, targets)
     sources = translator.tagged(sources)
     longest = [
         (translator.source_tokenizer, sources, translator.max_source_length),

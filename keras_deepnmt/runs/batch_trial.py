@@ -17,6 +17,7 @@ from keras_deepnmt.own_code.loading import allow_code
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.batch_size import DOES_NOT_FIT
 from keras_deepnmt.runs.build import build_for_training, plan_batches
+from keras_deepnmt.runs.objective_options import uses_given_alignments
 from keras_deepnmt.training.strategies import make_strategy
 
 
@@ -59,15 +60,20 @@ def try_updates(recipe_file: Path, prepared_dir: Path) -> None:
     # The teacher, a second forward and their scores need memory, too.
     model = build_for_training(recipe, data, strategy, say=lambda text: None)
     for batch_shape in largest_batch_shapes(plan.batch_shapes):
-        batch = _full_batch(batch_shape)
+        aligned = uses_given_alignments(recipe, data)
+        batch = _full_batch(batch_shape, aligned)
         endless = (batch for _ in itertools.count())
         model.fit(endless, steps_per_epoch=2, verbose=0)
 
 
-def _full_batch(shape):
+def _full_batch(shape, aligned):
     source = np.full((shape.batch_size, shape.source_length), 3, "int32")
     target = np.full((shape.batch_size, shape.target_length), 3, "int32")
-    return {"source_ids": source, "target_ids": target}, target
+    inputs = {"source_ids": source, "target_ids": target}
+    if aligned:
+        sizes = shape.batch_size, shape.target_length, shape.source_length
+        inputs["alignments"] = np.ones(sizes, "uint8")
+    return inputs, target
 
 
 def main(words: Sequence[str]) -> int:

@@ -222,6 +222,9 @@ def make_bleu(
         model,
         data.source_tokenizer,
         data.target_tokenizer,
+        tag_side=recipe.data.tag_side,
+        # A validation text needs no tag.
+        training_tags=[*recipe.data.tags(), None],
         options=recipe.decoding.search_options(),
         num_beams=training.validation_beams,
         num_groups=1,

@@ -147,6 +147,7 @@ def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
         "target_vocabulary_size": tokenizers["target"].vocabulary_size,
         "tokenizer": {side: one.sha256 for side, one in tokenizers.items()},
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
+        "tag_side": recipe.data.tag_side,
         "directions": recipe.data.directions(),
         "code": recipe.resolved.get("code", []),
         "weights_sha256": file_sha256(path / WEIGHTS_FILE),

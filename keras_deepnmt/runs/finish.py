@@ -43,6 +43,7 @@ def finish(
         "steps": step,
         "stopped_early": stopped,
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
+        "tag_side": recipe.data.tag_side,
         "directions": recipe.data.directions(),
         "code": folder.recipe().resolved.get("code", []),
         "initialize_from": recipe.resolved.get("initialize_from"),
@@ -94,6 +95,9 @@ def _valid_scores(recipe, data, model):
         model,
         data.source_tokenizer,
         data.target_tokenizer,
+        tag_side=recipe.data.tag_side,
+        # A validation text needs no tag.
+        training_tags=[*recipe.data.tags(), None],
         options=recipe.decoding.search_options(),
         batch_size=recipe.decoding.batch_size,
         batch_tokens=recipe.decoding.batch_tokens,

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_deepnmt.data.batches.alignment_inputs import AlignmentInputs
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_transforms import (
     BatchTransform,
@@ -44,12 +45,56 @@ def check_objective(recipe: Recipe) -> None:
     """
     make_loss(recipe)
     make_terms(recipe)
+    _check_alignments(recipe)
+    _check_drawn(recipe)
     read_teacher(recipe)
     scoring = recipe.evaluation
     with refused_values(f"recipe {recipe.name}, `evaluation`"):
         # Validation always computes BLEU.
         make_metrics(["bleu"], scoring.tokenize)
         make_metrics(scoring.metrics, scoring.tokenize)
+
+
+def _check_alignments(recipe):
+    """Refuses alignments that would not be used, or not fit the pairs."""
+    given = [c.alignments for c in recipe.data.train if c.alignments]
+    if not given:
+        return
+    training = recipe.training
+    place = f"recipe {recipe.name}: `data.train` has alignments ({given[0]})"
+    if "guided_alignment" not in training.objective:
+        raise UserError(
+            f"{place}, which only `training.objective.guided_alignment` reads. "
+            "Add it, or leave them out."
+        )
+    modified = any(stage.modifiers.shares() for stage in training.stages)
+    for name, is_used in (
+        ("subword_sampling", training.subword_sampling is not None),
+        ("stages` with `modifiers", modified),
+    ):
+        if is_used:
+            raise UserError(
+                f"{place} of the text as it is. They cannot be used with "
+                f"`training.{name}`, which changes its tokens. Leave one of "
+                "them out."
+            )
+
+
+def _check_drawn(recipe):
+    """Refuses translations that would be drawn without their tags."""
+    is_drawn = "minimum_risk" in recipe.training.objective
+    if is_drawn and recipe.data.tag_side == "target" and recipe.data.tags():
+        raise UserError(
+            f"recipe {recipe.name}: `training.objective.minimum_risk` draws "
+            "translations, which would not begin with the tags of "
+            "`data.tag_side: target`. Use `source`, or leave the term out."
+        )
+
+
+def uses_given_alignments(recipe: Recipe, data: PreparedData) -> bool:
+    """Whether the batches of a run have the alignments of its data."""
+    is_guided = "guided_alignment" in recipe.training.objective
+    return is_guided and data.links is not None
 
 
 def make_loss(recipe: Recipe) -> keras.losses.Loss:
@@ -75,7 +120,8 @@ def make_terms(
     """Makes the terms of `training.objective`, in its order.
 
     `teacher` is the distillation's model, whose run folder the recipe names,
-    and `alignments` the model that guides attention.
+    and `alignments` the model that guides attention; `None` if batches have
+    the alignments.
     """
     terms = []
     for name, options in recipe.training.objective.items():
@@ -134,7 +180,10 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
         _check_tokenizers(recipe, teacher, data)
         teacher = teacher.load_model()
     alignments = None
-    if "guided_alignment" in recipe.training.objective:
+    if (
+        "guided_alignment" in recipe.training.objective
+        and not uses_given_alignments(recipe, data)
+    ):
         # Learned again when a run goes on, with the same result.
         alignments = learn_alignment_model(
             pairs_at_distances(data.store("train")),
@@ -162,6 +211,8 @@ def batch_transforms(
         transforms.append(
             WordDropout(recipe.training.word_dropout, recipe.seed)
         )
+    if uses_given_alignments(recipe, data):
+        transforms.append(AlignmentInputs(data.links, plan))
     return transforms
 
 

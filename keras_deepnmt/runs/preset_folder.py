@@ -174,6 +174,10 @@ def _portable(resolved):
         {**corpus, **{s: Path(corpus[s]).name for s in _SIDES}}
         for corpus in portable.get("corpora", [])
     ]
+    for corpus in portable["corpora"]:
+        if given := corpus.get("alignments"):
+            name = Path(given["file"]).name
+            corpus["alignments"] = {**given, "file": name}
     portable["code"] = [
         {k: v for k, v in record.items() if k != "origin"}
         for record in portable.get("code", [])

@@ -54,7 +54,9 @@ def export(
     the first real one of each signature is as fast as later ones.
 
     Where the translator has a tag, the graph puts it before each source, so
-    that the two translate alike. Otherwise a tag is a part of the text.
+    that the two translate alike; where the model has tags on the target side,
+    it puts the tag at the beginning of each translation, and takes it out of
+    the text. Otherwise a tag is a part of the text.
 
     Args:
         translator: Translator to export, with its current weights.
@@ -193,7 +195,7 @@ def _run_golden(graph, sources):
     # end id is added.
     max_characters = graph.model.max_length
     if max_characters is not None:
-        max_characters = max(max_characters - 2, 0)
+        max_characters = max(max_characters - 2 - graph.num_tag_tokens, 0)
     records = golden_records(
         sources,
         graph.num_beams,
@@ -229,6 +231,7 @@ def _write_description(graph, translator, folder):
         "dtype": graph.dtype,
         "max_source_length": graph.max_source_length,
         "tag": graph.tag,
+        "tag_side": graph.tag_side,
         "directions": _directions(graph.tag, translator.directions.known),
         "model": type(graph.model).__name__,
         "source_tokenizer_sha256": translator.source_tokenizer.sha256,

@@ -1,11 +1,13 @@
 """The exported graph, which takes text and returns text and scores."""
 
+import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
 
+from keras_deepnmt.data.context import mark_id, tag_length
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
@@ -32,7 +34,9 @@ class ServingGraph(SearchOptionAttributes):
     any number of sentences of any length. Sentences are padded to the longest
     of their batch. The model's weights are read at each call, or, in another
     type than float32, copied once. The translator's tag, if it has one, stands
-    before each text that is not empty.
+    before each text that is not empty, or, where the model has its tags on the
+    target side, at the beginning of each translation, whose text lacks it. Such
+    a model without a tag of its own takes those that texts begin with.
 
     Args:
         translator: translator to serve.
@@ -44,6 +48,8 @@ class ServingGraph(SearchOptionAttributes):
 
     Attributes:
         options: the `SearchOptions`.
+        num_tag_tokens: number of tokens of a translation that are a tag, at
+            most.
         signatures: dict from signature name to `tf.function`:
             `serving_default(text (B,))` returns `text`, `score` and `truncated`
             `(B,)`;
@@ -79,6 +85,20 @@ class ServingGraph(SearchOptionAttributes):
         ]
         self.max_source_length = translator.max_source_length
         self.tag = translator.tag
+        self.tag_side = translator.tag_side
+        self._known_tags = translator.training_tags
+        self._context_mark = mark_id(translator.source_tokenizer)
+        self._source_tag_length = 0
+        if self.tag_side == "source":
+            self._source_tag_length = tag_length(
+                translator.source_tokenizer, self.tag
+            )
+        # Of those that a translation may begin with.
+        self.num_tag_tokens = 0
+        if self.tag_side == "target":
+            tags = [self.tag] if self.tag else self._known_tags
+            rows = translator.target_tokenizer.encode(list(tags))
+            self.num_tag_tokens = max(map(len, rows), default=0)
         self.options = translator.options.updated(**search_options)
         self.source_tokenizer = translator.source_tokenizer.in_graph_tokenizer()
         self.target_tokenizer = translator.target_tokenizer.in_graph_tokenizer()
@@ -237,8 +257,8 @@ class ServingGraph(SearchOptionAttributes):
             with tf.control_dependencies([same_length]):
                 source, batch_size = _at_least_one(source)
                 target, _ = _at_least_one(target)
-            labels = self._labels(target)
-            rows, is_truncated = self._source_rows(source)
+            rows, is_truncated, tags = self._source_rows(source)
+            labels = self._labels(_tagged(target, tags))
             begin = tf.fill((tf.shape(labels)[0], 1), BEGIN_ID)
             with self._with_weights():
                 token_log_probs = score_targets(
@@ -277,7 +297,7 @@ class ServingGraph(SearchOptionAttributes):
         text only the first exists, unless they are drawn, as for a translator.
         """
         text, batch_size = _at_least_one(_as_batch(text))
-        rows, is_truncated = self._source_rows(text)
+        rows, is_truncated, tags = self._source_rows(text)
         # A row with only the end id is an empty sentence, which the search gets
         # as a row of padding.
         is_empty = rows.row_lengths() <= 1
@@ -286,7 +306,9 @@ class ServingGraph(SearchOptionAttributes):
         )
         texts, arrays, longest = None, {}, 0
         if given is not None:
-            texts, arrays, longest = self._given(given, tf.shape(text)[0])
+            texts, arrays, longest = self._given(given, tf.shape(text)[0], tags)
+        elif tags is not None:
+            arrays, longest = self._tags_alone(tags)
         usual = longest_output(tf.shape(source_ids)[1], self.options)
         with self._with_weights():
             outputs = search_in_graph(
@@ -300,24 +322,31 @@ class ServingGraph(SearchOptionAttributes):
         is_first = tf.range(self.num_beams)[None] == 0  # (1, K)
         is_certain = tf.logical_and(is_empty[:, None], is_first)
         found = {
-            "text": self._texts(outputs["ids"]),
+            "text": _without_tags(self._texts(outputs["ids"]), tags),
             "score": tf.where(is_certain, 0.0, outputs["scores"]),
             "log_prob": tf.where(is_certain, 0.0, outputs["log_probs"]),
             "truncated": outputs["truncated"],
             "ids": outputs["ids"],
         }
         if texts is not None:
-            found = self._with_given(found, texts, is_empty)
+            found = self._with_given(found, texts, is_empty, tags)
         if not self.sampling:
             found = _without_repeated(found)
         found["source_truncated"] = is_truncated
         return {name: x[:batch_size] for name, x in found.items()}
 
-    def _given(self, given, num_sentences):
+    def _tags_alone(self, tags):
+        """Arrays for a search that begins with tags, and the least length."""
+        prefix_ids = read_given(
+            self.target_tokenizer, tags, tf.fill((tf.size(tags), 0), "")
+        ).prefix_ids
+        return {"prefix_ids": prefix_ids}, tf.shape(prefix_ids)[1] + 1
+
+    def _given(self, given, num_sentences, tags):
         """Reads what is given: its texts, arrays for a search, least length."""
         prefix, constraints, max_length = given
         prefix = _as_batch(prefix, "prefix", "texts")
-        prefix = _for_each(prefix, num_sentences, "prefix")
+        prefix = _tagged(_for_each(prefix, num_sentences, "prefix"), tags)
         own_limits = _as_batch(max_length, "max_length", "numbers")
         own_limits = _for_each(own_limits, num_sentences, "max_length")
         texts = read_given(
@@ -365,7 +394,7 @@ class ServingGraph(SearchOptionAttributes):
         group_size = self.num_beams // self.num_groups
         return group_size > 1 and not self.sampling
 
-    def _with_given(self, found, texts, is_empty):
+    def _with_given(self, found, texts, is_empty, tags):
         """Puts given characters in; what has all that was given comes first."""
         given, has_all = find_given(found["ids"], texts)
         shape = tf.shape(found["ids"])
@@ -377,7 +406,7 @@ class ServingGraph(SearchOptionAttributes):
         has_none &= tf.reduce_all(texts.phrase_ids == PADDING_ID, axis=(1, 2))
         found["text"] = tf.where(
             tf.reduce_any(given != "", axis=-1),
-            tf.reshape(joined, shape[:2]),
+            _without_tags(tf.reshape(joined, shape[:2]), tags),
             found["text"],
         )
         is_met = tf.where(is_empty[:, None], has_none[:, None], has_all)
@@ -386,15 +415,41 @@ class ServingGraph(SearchOptionAttributes):
         return _those_first(is_met, found)
 
     def _source_rows(self, text):
+        """Returns ids, whether they were cut, and tags of targets or `None`."""
+        tags = None
+        if self.tag_side == "target":
+            text, tags = self._taken_off(text)
         ids = self.source_tokenizer.tokenize(text)
-        if self.tag is not None:
+        if tags is not None:
+            tags = tf.where(tf.equal(ids.row_lengths(), 0), "", tags)
+        elif self.tag is not None:
             is_empty = tf.equal(ids.row_lengths(), 0)
             tagged = tf.strings.join([f"{self.tag} ", text])
             ids = self.source_tokenizer.tokenize(
                 tf.where(is_empty, text, tagged)
             )
         most = self.max_source_length - 1  # the end id is added
-        return _with_end(ids[:, :most]), ids.row_lengths() > most
+        if self._context_mark is not None:
+            ids = _shorter_context(
+                ids, most, self._context_mark, self._source_tag_length
+            )
+        return _with_end(ids[:, :most]), ids.row_lengths() > most, tags
+
+    def _taken_off(self, text):
+        """Takes the tags off sources, as `Translator.tagged` does."""
+        if self.tag is not None:
+            return text, tf.fill(tf.shape(text), self.tag)
+        known = "|".join(map(re.escape, self._known_tags))
+        if not known:
+            return text, None
+        own = rf"(?s)\A\s*({known})(\s.*)?\z"
+        has_tag = tf.strings.regex_full_match(text, own)
+        tags = tf.strings.regex_replace(text, own, r"\1")
+        rest = tf.strings.regex_replace(text, rf"\A\s*({known})\s*", "")
+        return (
+            tf.where(has_tag, rest, text),
+            tf.where(has_tag, tags, tf.zeros_like(tags)),
+        )
 
     def _labels(self, target):
         rows = _with_end(self.target_tokenizer.tokenize(target))
@@ -419,6 +474,52 @@ class ServingGraph(SearchOptionAttributes):
         )
         texts = self.target_tokenizer.detokenize(pieces)
         return tf.reshape(texts, (shape[0], self.num_beams))
+
+
+def _tagged(texts, tags):
+    """Puts tags `(B,)` before texts; `""` is none, and `None` none at all."""
+    if tags is None:
+        return texts
+    space = tf.where((tags != "") & (texts != ""), " ", "")
+    return tf.strings.join([tags, space, texts])
+
+
+def _without_tags(texts, tags):
+    """Takes the tags off translations `(B, K)` that begin with them."""
+    if tags is None:
+        return texts
+    length = tf.broadcast_to(tf.strings.length(tags)[:, None], tf.shape(texts))
+    stripped = tf.strings.regex_replace(texts, r"\A +", "")
+    zeros = tf.zeros_like(length)
+    begins = (length > 0) & (
+        tf.strings.substr(stripped, zeros, length) == tags[:, None]
+    )
+    rest = tf.strings.substr(
+        stripped,
+        tf.where(begins, length, 0),
+        tf.strings.length(stripped),
+    )
+    rest = tf.strings.regex_replace(rest, r"\A ", "")
+    return tf.where(begins, rest, texts)
+
+
+def _shorter_context(ids, most, mark, first):
+    """Does what `context.shorten_context` does, for ragged ids `(B, L)`."""
+    rows, length = ids.to_tensor(PADDING_ID), ids.row_lengths()[:, None]
+    place = tf.range(tf.shape(rows, tf.int64)[1])[None]
+    # Where a sentence of the context may begin; 0 is nowhere.
+    starts = tf.where((rows == mark) & (place >= first), place + 1, 0)
+    fits = (starts > 0) & (first + length - starts <= most)
+    first_that_fits = tf.reduce_min(
+        tf.where(fits, starts, tf.int64.max), axis=1, keepdims=True
+    )
+    start = tf.where(
+        tf.reduce_any(fits, axis=1, keepdims=True),
+        first_that_fits,
+        tf.reduce_max(starts, axis=1, keepdims=True),
+    )
+    is_kept = (length <= most) | (place < first) | (place >= start)
+    return tf.ragged.boolean_mask(rows, is_kept & (place < length))
 
 
 def _those_first(is_first, found):

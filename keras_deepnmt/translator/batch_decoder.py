@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_deepnmt.data.shortlists import Shortlists
+from keras_deepnmt.data.tags import without_beginning
 from keras_deepnmt.decoding.few_shapes import FewShapes
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptions
@@ -437,6 +438,7 @@ class BatchDecoder:
                     asked,
                     given.prefixes[row],
                     given.constraints[row],
+                    given.tags[row],
                 )
                 for row in range(len(rows))
             ]
@@ -485,7 +487,7 @@ class BatchDecoder:
         tokens = tuple(self.target_tokenizer.pieces(row))
         return TargetScore(tokens, tuple(log_probs), sum(log_probs))
 
-    def _hypotheses_of(self, outputs, asked, prefix, phrases):
+    def _hypotheses_of(self, outputs, asked, prefix, phrases, tag):
         """Lists the translations of a sentence: its outputs, what was given."""
         places = np.flatnonzero(np.isfinite(outputs["scores"]))
         if not len(places):
@@ -502,7 +504,9 @@ class BatchDecoder:
         texts = self.target_tokenizer.decode([ids[number] for number in order])
         return asked.of(
             Hypothesis(
-                self._text_of(ids[number], found[number], text),
+                without_beginning(
+                    self._text_of(ids[number], found[number], text), tag
+                ),
                 float(outputs["scores"][place]),
                 float(outputs["log_probs"][place]),
                 ids[number],

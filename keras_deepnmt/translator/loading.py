@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from keras_deepnmt.data.directions import Directions
+from keras_deepnmt.data.tags import TagSide
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files
@@ -66,6 +67,7 @@ class _Summary(BaseModel, extra="allow"):
     seed: int | None = None
     parameters: int = 0
     tags: list[str | None] = []
+    tag_side: TagSide = "source"
     directions: list[dict[str, str | None]] = []
     code: list[dict[str, str]] = []
     decoding: dict[str, Any] = {}
@@ -114,6 +116,11 @@ class Run:
     def tags(self) -> list[str | None]:
         """The tags of the training corpora, `None` for those without."""
         return self.summary.get("tags", [])
+
+    @property
+    def tag_side(self) -> TagSide:
+        """Where the model has its tags."""
+        return self.summary.get("tag_side", "source")
 
     @property
     def directions(self) -> Directions:

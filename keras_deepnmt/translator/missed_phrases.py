@@ -53,6 +53,7 @@ def why_missed(
             None if value is None else [value]
             for value in (prefixes, constraints, max_lengths)
         ),
+        tags=translator.target_tags([source]),
     )
     (prefix,), (phrases,), (own_limit,) = (
         given.prefixes,
@@ -64,9 +65,8 @@ def why_missed(
         return None
     (row,), _ = source_rows(
         translator.source_tokenizer,
-        [source],
+        translator.tagged([source]),
         translator.max_source_length,
-        translator.tag,
     )
     if len(row) == 1:  # the end id alone
         return "empty"

@@ -12,7 +12,7 @@ from numbers import Integral
 import numpy as np
 
 from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
-from keras_deepnmt.data.tags import tagged_texts
+from keras_deepnmt.data.tags import tagged_text, tagged_texts
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID, UNKNOWN_ID
 from keras_deepnmt.translator.batches import (
@@ -232,11 +232,14 @@ class GivenRows:
         constraints: phrases that each translation contains.
         max_lengths: maximum length of each translation in tokens, the end token
             included; 0 where the options decide.
+        tags: tag that each prefix begins with, which is not a part of the
+            translation's text, or `None`.
     """
 
     prefixes: Sequence[GivenTokens]
     constraints: Sequence[Sequence[GivenTokens]]
     max_lengths: Sequence[int]
+    tags: Sequence[str | None]
 
     @property
     def is_empty(self) -> bool:
@@ -257,6 +260,7 @@ class GivenRows:
                     self.prefixes,
                     self.constraints,
                     self.max_lengths,
+                    self.tags,
                 )
             )
         )
@@ -311,6 +315,7 @@ def given_rows(
     prefixes: str | Iterable[str] | None = None,
     constraints: Iterable[Iterable[str]] | None = None,
     max_lengths: Iterable[int] | None = None,
+    tags: Sequence[str | None] | None = None,
 ) -> GivenRows:
     """Turns the requirements on `number` translations into rows of ids.
 
@@ -322,6 +327,8 @@ def given_rows(
         constraints: lists of phrases that the translations contain.
         max_lengths: maximum lengths of the translations in tokens, the end
             token included; 0 where the options decide.
+        tags: tags that the translations begin with, before a prefix, or `None`
+            for those without.
 
     Returns:
         The rows; empty ones where nothing is required. No maximum length is
@@ -338,8 +345,11 @@ def given_rows(
     >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0]).max_lengths
     [5, 0]
     """
+    tags = [None] * number if tags is None else tags
+    if any(tags) and prefixes is None:
+        prefixes = [""] * number
     rows = GivenRows(
-        _prefix_rows(tokenizer, prefixes, max_length)
+        _prefix_rows(tokenizer, prefixes, max_length, tags)
         if prefixes is not None
         else [GivenTokens()] * number,
         _phrase_rows(tokenizer, constraints)
@@ -348,6 +358,7 @@ def given_rows(
         _lengths(max_lengths, max_length)
         if max_lengths is not None
         else [0] * number,
+        tags,
     )
     for name, values, one, several in (
         ("prefixes", rows.prefixes, "text", "prefixes"),
@@ -362,8 +373,13 @@ def given_rows(
     return rows
 
 
-def _prefix_rows(tokenizer, prefixes, max_length):
+def _prefix_rows(tokenizer, prefixes, max_length, tags):
     texts, _ = as_sentences(prefixes, "prefixes")
+    if any(tags) and len(texts) == len(tags):
+        texts = [
+            tagged_text(text, tag) if text else tag or ""
+            for text, tag in zip(texts, tags, strict=True)
+        ]
     return prefix_rows(tokenizer, texts, max_length)
 
 

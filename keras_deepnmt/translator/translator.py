@@ -4,12 +4,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 
 from keras_deepnmt.data.directions import Directions
-from keras_deepnmt.data.tags import check_has_tag, check_tag, tagged_texts
+from keras_deepnmt.data.tags import (
+    TagSide,
+    check_has_tag,
+    check_tag,
+    split_tags,
+    tagged_text,
+    tagged_texts,
+)
 from keras_deepnmt.decoding.options import (
     SearchOptionAttributes,
     SearchOptions,
@@ -81,8 +88,16 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         on_truncated: called with the indices of the truncated sources among the
             texts of a call. Defaults to a warning on standard error.
         tag: text that stands before each source that is not empty, as in
-            training, such as `<2de>`: a user-defined symbol of the source
-            tokenizer. Truncation never cuts it. Defaults to none.
+            training, such as `<2de>`: a user-defined symbol of the tokenizer
+            of the `tag_side`. Truncation never cuts it. Defaults to none.
+        tag_side: where the model has tags: `"source"`, before the sentence
+            that it reads, or `"target"`, as the beginning of what it writes. A
+            search then begins with the tag, which is among the `ids` of a
+            hypothesis and has a part in its scores, but is not in its text.
+        training_tags: tags of the training corpora, with `None` for one
+            without. With them a source without a tag is warned of; with
+            `tag_side="target"` a source may begin with one of them, which is
+            taken off. Defaults to none.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.
@@ -90,9 +105,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     Attributes:
         options: the `SearchOptions`.
         batch_size, batch_tokens: as above; they may be changed later.
-        tag: as above; `replaced` gives a translator with another one.
-        training_tags: the tags of the training corpora, if a run or a preset
-            folder was loaded.
+        tag, tag_side: as above; `replaced` gives a translator with another
+            one.
+        training_tags: the tags that there are among those above.
         directions: the `data.directions.Directions` of the training corpora,
             likewise.
         compilation_padding: most padding that a call adds to its sources, in
@@ -105,7 +120,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             that is given the state of another one goes on as that one would.
 
     Raises:
-        UserError: if the source tokenizer does not have the tag as a symbol.
+        UserError: if the tokenizer does not have the tag as a symbol.
         ValueError: if a tokenizer's vocabulary is not the model's, or an
             option is too small.
 
@@ -129,6 +144,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         shortlists: "Shortlists | None" = None,
         on_truncated: Callable[[list[int]], None] | None = None,
         tag: str | None = None,
+        tag_side: TagSide = "source",
+        training_tags: Sequence[str | None] = (),
         **search_options: Any,
     ):
         _check_vocabularies(
@@ -145,10 +162,15 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             )
         limits = filter(None, (max_source_length, model.max_length))
         self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
-        self._tag = tag
+        if tag_side not in get_args(TagSide):
+            raise ValueError(
+                '`tag_side` must be "source" or "target". Received: '
+                f"tag_side={tag_side!r}"
+            )
+        self._tag, self._tag_side = tag, tag_side
         if tag is not None:
-            _check_tag(tag, source_tokenizer, self.max_source_length)
-        self._tag_notice = TagNotice()
+            self._check_tag(tag)
+        self._tag_notice = TagNotice(training_tags)
         self.directions = Directions()
         self.compiled = compiled
         self.shortlists = shortlists
@@ -203,9 +225,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             run.load_model(),
             run.source_tokenizer,
             run.target_tokenizer,
+            tag_side=run.tag_side,
+            training_tags=run.tags,
             **with_run_options(options, run.decoding),
         )
-        translator._tag_notice = TagNotice(run.tags)
         translator.directions = run.directions
         if target_language is None:
             return translator
@@ -261,16 +284,22 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             "shortlists": self.shortlists,
             "on_truncated": self.on_truncated,
             "tag": self.tag,
+            "tag_side": self.tag_side,
         }
         translator = Translator(**{**arguments, **changes})
         translator.compilation_padding = self.compilation_padding
-        translator._tag_notice = self._tag_notice
+        if "training_tags" not in changes:
+            translator._tag_notice = self._tag_notice
         translator.directions = self.directions
         return translator
 
     @property
     def tag(self) -> str | None:
         return self._tag
+
+    @property
+    def tag_side(self) -> TagSide:
+        return self._tag_side
 
     @property
     def training_tags(self) -> tuple[str, ...]:
@@ -284,13 +313,47 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
 
         Returns:
             The sentences, with the tag and a space before each that is not
-            empty; without a tag, the sentences as they are.
+            empty; without a tag, the sentences as they are. Where the model
+            has tags on the target side, the sentences without tags.
 
         Example:
         >>> translator.replaced(tag="<2de>").tagged(["a dog", ""])
         ['<2de> a dog', '']
         """
+        if self.tag_side == "target":
+            return self._taken_off(texts, self.tag)[0]
         return tagged_texts(self.source_tokenizer, texts, self.tag)
+
+    def target_tags(self, texts: Sequence[str]) -> list[str | None]:
+        """Returns the tags that the translations of sources begin with.
+
+        Args:
+            texts: Sentences.
+
+        Returns:
+            The tag of each, or `None`: if it has no token, or the model has
+            its tags on the source side.
+
+        Example:
+        >>> translator.target_tags(["a dog"])
+        [None]
+        """
+        return self._target_tags(texts, self.tag)
+
+    def tagged_targets(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> list[str]:
+        """Returns translations as the model writes them, with their tags.
+
+        Args:
+            sources: Sentences.
+            targets: Their translations.
+
+        Example:
+        >>> translator.tagged_targets(["a dog"], ["ein Hund"])
+        ['ein Hund']
+        """
+        return list(map(tagged_text, targets, self.target_tags(sources)))
 
     @property
     def num_compilations(self) -> int:
@@ -501,6 +564,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         num_hypotheses = as_integer("num_hypotheses", num_hypotheses, 1)
         options = self.options.for_hypotheses(num_hypotheses)
         sentences, is_one = as_sentences(texts)
+        tag = self._tag_for(target_language)
         if is_one:
             given = {
                 name: value if value is None else [value]
@@ -510,6 +574,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self.target_tokenizer,
             len(sentences),
             self.model.max_length,
+            tags=self._target_tags(sentences, tag),
             **given,
         )
         if distinct is None:
@@ -522,7 +587,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             on_progress,
             rows,
             finished,
-            self._tag_for(target_language),
+            tag,
         )
         return nbest[0] if is_one else nbest
 
@@ -550,7 +615,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         A translation that is a text is divided into tokens by the target
         tokenizer. A search or a draw may have made the text of other tokens,
         with another probability: give its `ids` for the `log_prob` of a
-        `Hypothesis`.
+        `Hypothesis`. A tag on the target side is the beginning of each target
+        that is a text, and ids have it.
 
         Args:
             sources: Sentences, or one sentence as a string.
@@ -577,9 +643,14 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         True
         """
         sources, targets, is_one = as_pairs(sources, targets)
-        rows, truncated = self._source_rows(
-            sources, self._tag_for(target_language)
-        )
+        tag = self._tag_for(target_language)
+        rows, truncated = self._source_rows(sources, tag)
+        targets = [
+            tagged_text(target, tag) if isinstance(target, str) else target
+            for target, tag in zip(
+                targets, self._target_tags(sources, tag), strict=True
+            )
+        ]
         labels = label_rows(
             self.target_tokenizer, targets, self.model.max_length
         )
@@ -625,11 +696,49 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
     def _tag_of(self, target_language):
         tag = self.directions.tag_of(target_language)
         if tag is not None:
-            _check_tag(tag, self.source_tokenizer, self.max_source_length)
+            self._check_tag(tag)
         return tag
+
+    def _target_tags(self, texts, tag):
+        if self.tag_side == "source":
+            return [None] * len(texts)
+        return self._taken_off(texts, tag)[1]
+
+    def _taken_off(self, texts, tag):
+        """Returns sources without tags, and the tags of their targets."""
+        texts, tags = list(texts), [tag] * len(texts)
+        if tag is None:
+            texts, tags = split_tags(texts, self.training_tags)
+        if any(tags):
+            encoded = self.source_tokenizer.encode(texts)
+            tags = [
+                tag if len(ids) else None
+                for tag, ids in zip(tags, encoded, strict=True)
+            ]
+        return texts, tags
+
+    def _check_tag(self, tag):
+        check_tag(tag)
+        tokenizer = getattr(self, f"{self.tag_side}_tokenizer")
+        check_has_tag(
+            tokenizer,
+            tag,
+            "Give one that stands before the training text, or none.",
+            self.tag_side,
+        )
+        # The tag, a token of the sentence, and the end.
+        least = len(tokenizer.encode([tag])[0]) + 2
+        if self.tag_side == "source" and self.max_source_length < least:
+            raise ValueError(
+                f"`max_source_length` must be at least {least} with a tag, so "
+                "that it is never cut. Received: "
+                f"max_source_length={self.max_source_length}"
+            )
 
     def _source_rows(self, texts, tag):
         self._tag_notice.look_at(texts, tag)
+        if self.tag_side == "target":
+            texts, tag = self._taken_off(texts, tag)[0], None
         rows, truncated = source_rows(
             self.source_tokenizer, texts, self.max_source_length, tag
         )
@@ -685,6 +794,13 @@ def join_translators(
                     f"tokenizers. The {side} tokenizer of model {number} is "
                     "not that of model 1. Train both on the same prepared data."
                 )
+    for number, other in enumerate(translators, start=1):
+        if other.tag_side != first.tag_side:
+            raise UserError(
+                "Models that translate together must have their tags on the "
+                f"same side. Received: model 1 with tag_side={first.tag_side}, "
+                f"model {number} with {other.tag_side}."
+            )
     if weights is not None and (
         len(weights) != len(translators) or min(weights) <= 0
     ):
@@ -696,22 +812,6 @@ def join_translators(
         model=Ensemble([t.model for t in translators], weights, mean),
         max_source_length=min(t.max_source_length for t in translators),
     )
-
-
-def _check_tag(tag, source_tokenizer, max_source_length):
-    check_tag(tag)
-    check_has_tag(
-        source_tokenizer,
-        tag,
-        "Give one that stands before the training text, or none.",
-    )
-    # The tag, a token of the sentence, and the end.
-    least = len(source_tokenizer.encode([tag])[0]) + 2
-    if max_source_length < least:
-        raise ValueError(
-            f"`max_source_length` must be at least {least} with a tag, so that "
-            f"it is never cut. Received: max_source_length={max_source_length}"
-        )
 
 
 def _check_limits(decoding):

@@ -317,3 +317,63 @@ def test_the_command_takes_a_tag_for_each_corpus(tmp_path, capfd, monkeypatch):
     refused = cli.main([*words[:-4], *drawn, "--valid-tag", "<2de>"])
     assert refused == 2
     assert "`--valid-tag` needs `--valid-source`" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_tags_on_the_target_side_begin_targets(tmp_path, joint):
+    # Lines of a corpus without a tag may have their own.
+    lines = [(f"{tag} {s}", t) for tag in ("<2de>", "<2xx>") for s, t in PAIRS]
+    own = write_pairs(tmp_path, "own", lines[170:180])
+    valid = tagged(tmp_path, "valid", PAIRS[180:190], "<2xx>")
+    manifest = prepare(
+        options(
+            two_corpora(tmp_path),
+            valid=[valid, own],
+            tag_side="target",
+            joint=joint,
+            vocabulary_size=70,
+            min_alignment_score=-99.0,
+        ),
+        tmp_path / "out",
+    )
+    data = PreparedData(tmp_path / "out")
+    symbols = ["<2de>", "<2xx>"]
+    assert data.target_tokenizer.user_defined_symbols == symbols
+    assert data.source_tokenizer.user_defined_symbols == symbols * joint
+    assert decoded(tmp_path / "out", "train") == [
+        (source, f"{tag} {target}")
+        for pairs, tag in ((GERMAN, "<2de>"), (OTHER, "<2xx>"))
+        for source, target in pairs
+    ]
+    expected = [(s, f"<2xx> {t}") for s, t in PAIRS[180:190]]
+    expected += [
+        (s.removeprefix("<2de> "), f"<2de> {t}") for s, t in lines[170:180]
+    ]
+    assert decoded(tmp_path / "out", "valid") == expected
+    # In texts they stand before the source, as with the other side.
+    sources, references = data.texts("valid")
+    assert [s.split()[0] for s in sources] == ["<2xx>"] * 10 + ["<2de>"] * 10
+    assert references == [t for _, t in [*PAIRS[180:190], *lines[170:180]]]
+    assert manifest["options"]["tag_side"] == "target"
+
+
+def test_a_folder_with_tags_on_the_other_side_is_not_used(tmp_path):
+    train = two_corpora(tmp_path)
+    prepare(options(train), tmp_path / "out")
+    with pytest.raises(UserError, match="with tag_side=source, not target"):
+        prepare(options(train, tag_side="target"), tmp_path / "out")
+
+
+def test_a_given_target_tokenizer_must_have_tags_of_its_side(tmp_path):
+    prepare(options(two_corpora(tmp_path), joint=False), tmp_path / "out")
+    folder = tmp_path / "out" / "tokenizer"
+    given = {
+        f"tokenizer_{side}": str(folder / f"{side}.model") for side in SIDES
+    }
+    with pytest.raises(UserError, match="symbol of the target tokenizer"):
+        prepare(
+            options(
+                two_corpora(tmp_path), joint=False, tag_side="target", **given
+            ),
+            tmp_path / "other",
+        )

@@ -132,6 +132,33 @@ def test_the_loss_is_that_of_the_paper(alignments, layer):
     assert logs["loss"] == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_links_of_a_target_token_share_its_probability():
+    model = small_model()
+    term = GuidedAlignment(weight=0.5)
+    model.compile("sgd", fixed_loss, objective_terms=[term], jit_compile=False)
+    with model.attention_recorder():
+        model(INPUTS, training=False)
+    mean = keras.ops.convert_to_numpy(model.attention_to_source[1]).mean(1)
+    given = np.zeros((24, 6, 7), "uint8")
+    given[0, 0, 1] = 1
+    given[0, 1, [0, 2, 3]] = 1  # the other tokens have no link
+    guide = -np.log(mean[0, 0, 1]) - np.log(mean[0, 1, [0, 2, 3]]).mean()
+    batch = {**INPUTS, "alignments": given}, LABELS
+    expected = 1.0 + 0.5 * guide / (LABELS != 0).sum()
+    # As a dataset and as arrays.
+    for data in ((iter([batch]), None), (*batch, 24)):
+        copy = small_model()
+        copy.set_weights(model.get_weights())
+        copy.compile(
+            "sgd", fixed_loss, objective_terms=[term], jit_compile=False
+        )
+        steps = {"steps_per_epoch": 1} if data[1] is None else {}
+        logs = copy.fit(*data, verbose=0, **steps).history
+        assert logs["loss"] == pytest.approx([expected], rel=1e-5)
+    with pytest.raises(ValueError, match="needs `alignments`, or inputs with"):
+        model.train_on_batch(INPUTS, LABELS)
+
+
 @pytest.mark.thorough
 def test_guided_attention_aligns_words(alignments):
     hits = {}

@@ -51,7 +51,8 @@ class BatchTransform:
             step: Number of the update.
 
         Returns:
-            Inputs of the same shapes.
+            Inputs of the same shapes, and others that terms of the objective
+            need.
         """
         return inputs
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_deepnmt.data.batches.alignment_inputs import AlignmentInputs
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_shapes import (
     BatchShape,
@@ -72,7 +73,8 @@ def training_dataset(
     batches = grain_batches(
         store, plan, start_step, num_steps, transforms=transforms
     )
-    return _to_backend_dataset(batches, num_steps)
+    aligned = any(isinstance(one, AlignmentInputs) for one in transforms)
+    return _to_backend_dataset(batches, num_steps, aligned)
 
 
 def validation_dataset(
@@ -177,7 +179,9 @@ def _worth_compiling(
     return kept
 
 
-def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):
+def _to_backend_dataset(
+    batches: "grain.IterDataset", num_steps: int | None, aligned: bool
+):
     import keras
 
     if keras.config.backend() != "tensorflow":
@@ -186,4 +190,4 @@ def _to_backend_dataset(batches: "grain.IterDataset", num_steps: int | None):
         open_shape_dataset,
     )
 
-    return open_shape_dataset(batches, num_steps)
+    return open_shape_dataset(batches, num_steps, aligned)

@@ -222,17 +222,15 @@ class ModifiedPairs:
 
     def _joined(self, pair, other):
         """Joins two pairs to one, with the tag of the first alone."""
-        source, target = other
-        tag = self._tag_length(pair[0], source)
-        return (
-            np.concatenate([pair[0], source[tag:]]),
-            np.concatenate([pair[1], target]),
+        return tuple(
+            np.concatenate([ids, more[self._tag_length(side, ids, more) :]])
+            for side, (ids, more) in enumerate(zip(pair, other, strict=True))
         )
 
-    def _tag_length(self, ids, others):
-        """The number of tokens of the tag that two sources begin with."""
-        symbols = self._symbols[0]
-        names = self._tokenizers[0].pieces(others[:2])
+    def _tag_length(self, side, ids, others):
+        """The number of tokens of the tag that two texts begin with."""
+        symbols = self._symbols[side]
+        names = self._tokenizers[side].pieces(others[:2])
         for number, name in enumerate(names, start=1):
             if name in symbols and list(ids[:number]) == list(others[:number]):
                 return number

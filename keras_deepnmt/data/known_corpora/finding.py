@@ -136,11 +136,12 @@ def _one_file(corpus, languages):
         (corpus.file, corpus.file),
         copies=(reader.copy,),
         asked=asked,
-        is_reversed=corpus.reversed,
     )
 
 
-def _corpus_files(corpus, languages, file, paths, **others):
+def _corpus_files(corpus, languages, file, paths, copies=(), **others):
+    # Reports a missing file before the work starts.
+    alignments = corpus.alignments and LineReader(corpus.alignments)
     source, target = map(Path, paths[::-1] if corpus.reversed else paths)
     return CorpusFiles(
         name=corpus.name or Path(file).name.split(".")[0],
@@ -149,6 +150,9 @@ def _corpus_files(corpus, languages, file, paths, **others):
         weight=corpus.weight,
         tag=corpus.tag,
         direction=corpus.direction(languages),
+        is_reversed=corpus.reversed,
+        alignments=alignments and alignments.path,
+        copies=(*copies, *([alignments.copy] if alignments else ())),
         **others,
     )
 

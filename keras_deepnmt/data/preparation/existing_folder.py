@@ -4,7 +4,7 @@ from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
 from keras_deepnmt.data.bilingual_files.pair_lines import content_sha256
-from keras_deepnmt.data.corpora import CorpusFiles
+from keras_deepnmt.data.corpora import CorpusFiles, LineReader
 from keras_deepnmt.data.manifest import (
     MANIFEST_FILE,
     listed_files,
@@ -114,6 +114,8 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
         # Folders of earlier versions have no directions.
         if (before := entry.get("direction", now)) != now:
             return f"with the languages {before} for {corpus.source}, not {now}"
+        if entry.get("alignments", {}).get("sha256") != _alignments(corpus):
+            return f"with other alignments of {corpus.source}"
     return None
 
 
@@ -140,7 +142,7 @@ def _file_changed(folder, options, name) -> bool:
     if name == "user_defined_symbols_file" and options.tokenizer_source is None:
         symbols = [*options.all_user_defined_symbols(), *options.tags()]
         return set(symbols) != set(
-            _tokenizer(folder, "source").user_defined_symbols
+            _tokenizer(folder, options.tag_side).user_defined_symbols
         )
     if name.endswith("_normalization") and value not in NORMALIZATIONS:
         side = name.removesuffix("_normalization")
@@ -151,6 +153,16 @@ def _file_changed(folder, options, name) -> bool:
 
 def _tokenizer(folder, side) -> Tokenizer:
     return Tokenizer(folder / "tokenizer" / f"{side}.model")
+
+
+def _alignments(corpus) -> str | None:
+    """SHA-256 of the alignments of a corpus that has some."""
+    if corpus.alignments is None:
+        return None
+    file = LineReader(corpus.alignments)
+    for _ in file:
+        pass
+    return file.sha256
 
 
 def _corpus_key(entry: dict) -> tuple:

@@ -32,6 +32,7 @@ from keras_deepnmt.data.preparation.case_examples import (
     CaseExamples,
 )
 from keras_deepnmt.data.preparation.filter_warnings import LeftOut
+from keras_deepnmt.data.preparation.given_alignments import spool_alignments
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.language_filter import LanguageFilters
 from keras_deepnmt.data.preparation.leakage import hash_unordered
@@ -48,6 +49,7 @@ from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.data.tags import begins_with_tag, tagged_text
+from keras_deepnmt.data.token_links import ENDS_FILE, LINKS_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.file_tables import file_table
@@ -105,13 +107,16 @@ class FolderWriter:
         self.spool_folder.mkdir()
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
+        alignments = self._spool_alignments()
         self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
         made = {"source": source, "target": target}
         names = self.maker.given_names()
         unknown = UnknownTokens({side: made[side] for side in names}, names)
-        splits, leakage = self._write_shards((source, target), unknown)
+        splits, leakage = self._write_shards(
+            (source, target), unknown, alignments
+        )
         shortlist = self._write_shortlist(source, target)
         added = self.maker.extension
         extension = {"extension": added} if added else {}
@@ -134,6 +139,7 @@ class FolderWriter:
             "leakage": leakage,
             **extension,
             **shortlist,
+            **self._links_entry(alignments),
             **({"filter_code": code} if code else {}),
             "versions": _versions(),
         }
@@ -233,6 +239,27 @@ class FolderWriter:
                 files = [f for c in corpora for f in (c.source, c.target)]
                 self._warn_of_filters()
                 raise UserError(_no_pairs_message(split, files, counts))
+
+    def _spool_alignments(self) -> Path | None:
+        """Checks the given alignments; returns the file that has them all."""
+        corpora = self.corpora["train"]
+        if not any(corpus.alignments for corpus in corpora):
+            return None
+        path = self.spool_folder / "train.alignments"
+        entries = [e for e in self.entries if e["split"] == "train"]
+        lines = [entry["lines"] for entry in entries]
+        hashes = spool_alignments(self.spools["train"], corpora, lines, path)
+        for number, sha256 in hashes.items():
+            file = str(corpora[number].alignments)
+            entries[number]["alignments"] = {"file": file, "sha256": sha256}
+        return path
+
+    def _links_entry(self, alignments: Path | None) -> dict:
+        if alignments is None:
+            return {}
+        files = (LINKS_FILE, ENDS_FILE)
+        hashes = {name: file_sha256(self.folder / name) for name in files}
+        return {"links": hashes}
 
     def _held_out_pairs(self) -> list[int]:
         return [getattr(self.options, f"{name}_pairs") for name in HELD_OUT]
@@ -377,7 +404,7 @@ class FolderWriter:
             start += len(pairs)
 
     def _write_shards(
-        self, tokenizers, unknown: UnknownTokens
+        self, tokenizers, unknown: UnknownTokens, alignments: Path | None
     ) -> tuple[dict, dict]:
         task = self.bars.add_task(
             "Tokenizing", total=sum(s.pairs for s in self.spools.values())
@@ -389,6 +416,7 @@ class FolderWriter:
             lambda n: self.bars.advance(task, n),
             self.options.tags(),
             self.map_blocks or map_in_threads,
+            self.options.tag_side,
         )
         held_out = {
             split: {
@@ -412,6 +440,7 @@ class FolderWriter:
             self.case_examples,
             self._alignment_filter(tokenizers),
             self._pair_masker(),
+            alignments,
         )
         if self.case_examples.share:
             train["case_examples"] = self.case_examples.counts

@@ -15,6 +15,7 @@ from keras_deepnmt.data.preparation.text_filters import (
     OPTIONAL_FILTERS,
     PairFilter,
 )
+from keras_deepnmt.data.tags import TagSide
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.own_code.lookup import name_and_options
 from keras_deepnmt.validation import (
@@ -56,6 +57,11 @@ class PrepareOptions:
             n^(1/temperature), times its `weight`. 1 is by size, 5 is usual for
             many languages, and a large number draws all corpora equally often.
             Defaults to 1.
+        tag_side: Where a model has the tags of corpora: `source`, before the
+            sentence that it reads, or `target`, as the beginning of what it
+            writes, which a search is made to begin with and which no
+            translation shows. In texts tags stand before the source in any
+            case.
         source_language: Code of the source language, such as `de` or `zh`,
             stored in the manifest. In a language with spaces between words,
             words are counted by them alone. Defaults to counting by the script
@@ -167,6 +173,7 @@ class PrepareOptions:
     valid_pairs: Natural = 0
     test_pairs: Natural = 0
     temperature: number(ge=1) = 1.0
+    tag_side: TagSide = "source"
     source_language: str | None = None
     target_language: str | None = None
     vocabulary_size: integer(5) = 10_000
@@ -250,6 +257,7 @@ class PrepareOptions:
                 f"context={self.context}, mask_symbols={self.mask_symbols}. "
                 "Set one of them to 0."
             )
+        self._check_alignments()
         masks = {*map(mask_symbol, range(1, self.mask_symbols + 1))}
         for tag in filter(masks.__contains__, self.tags()):
             raise UserError(
@@ -275,6 +283,24 @@ class PrepareOptions:
                     "`target_language`. Received: "
                     f"source_language={languages[0]}, "
                     f"target_language={languages[1]}"
+                )
+
+    def _check_alignments(self):
+        for split in HELD_OUT:
+            for corpus in self.corpora(split):
+                if corpus.alignments:
+                    raise UserError(
+                        "`alignments` are those of training text. Received: "
+                        f"alignments={corpus.alignments} in `{split}`. Leave "
+                        "them out."
+                    )
+        given = [c.alignments for c in self.train if c.alignments]
+        for name in ("context", "mask_symbols"):
+            if given and getattr(self, name):
+                raise UserError(
+                    f"`alignments` cannot be used with `{name}`, which changes "
+                    f"the words of a text. Received: alignments={given[0]}, "
+                    f"{name}={getattr(self, name)}. Leave one of them out."
                 )
 
     def all_user_defined_symbols(self) -> list[str]:

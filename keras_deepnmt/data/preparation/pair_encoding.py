@@ -1,5 +1,6 @@
 """The second pass of `prepare`: from temporary files to shards of ids."""
 
+import contextlib
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +16,10 @@ from keras_deepnmt.data.preparation.block_maps import (
     map_in_threads,
 )
 from keras_deepnmt.data.preparation.case_examples import CaseExamples
+from keras_deepnmt.data.preparation.given_alignments import (
+    Links,
+    read_spooled,
+)
 from keras_deepnmt.data.preparation.leakage import LeakageCounter, hash_pairs
 from keras_deepnmt.data.preparation.pair_masking import PairMasker
 from keras_deepnmt.data.preparation.shard_writer import (
@@ -23,30 +28,42 @@ from keras_deepnmt.data.preparation.shard_writer import (
 )
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
-from keras_deepnmt.data.tags import tagged_text, untagged_text
+from keras_deepnmt.data.tags import (
+    TagSide,
+    split_tags,
+    tagged_text,
+    untagged_text,
+)
+from keras_deepnmt.data.token_links import LinkWriter, token_links
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 # The writer keeps the index of a whole shard in memory, so shards are small.
 RECORDS_PER_SHARD = 32_768
+_SIDES = ("source", "target")
 
 
 class EncodedBlock(NamedTuple):
     """A block of pairs as texts and as ids.
 
     `given` are its sources and targets as they are in the corpus, and `read`
-    those with the tags of the corpora, which `ids` stand for. `hashes` are
-    those of `hash_pairs` for the given texts, also without tags that stand in
-    them, and `untagged` the ids of the sources without the tags of the corpora;
-    each is `None` unless it was asked for. `masked` says which pairs a masker
-    changed before they got tags.
+    those with their `tags`, which `ids` stand for. `hashes` are those of
+    `hash_pairs` for the given texts, also without tags that stand in them, and
+    `untagged` the ids of both sides without the tags of the corpora; each is
+    `None` unless it was asked for. `masked` says which pairs a masker
+    changed before they got tags. `words` are the links between the words of
+    each pair, and `links` those between its tokens, as `token_links` returns
+    them; both are `None` without given alignments.
     """
 
     given: tuple[list[str], list[str]]
     read: tuple[list[str], list[str]]
     ids: tuple[list[np.ndarray], list[np.ndarray]]
     hashes: tuple[np.ndarray, np.ndarray] | None
-    untagged: list[np.ndarray] | None
+    untagged: tuple[list[np.ndarray], list[np.ndarray]] | None
     masked: np.ndarray
+    tags: list[str | None]
+    words: list[Links] | None = None
+    links: list[np.ndarray] | None = None
 
 
 class BlockEncoder:
@@ -58,6 +75,8 @@ class BlockEncoder:
         untagged: whether `EncodedBlock.untagged` are.
         known_tags: all that may stand in a text.
         masker: changes what is encoded, or `None`.
+        tag_side: the side that gets the tags. Those that stand in sources go
+            to the target with it.
     """
 
     def __init__(
@@ -67,7 +86,9 @@ class BlockEncoder:
         untagged: bool = False,
         known_tags: Sequence[str] = (),
         masker: PairMasker | None = None,
+        tag_side: TagSide = "source",
     ):
+        self._tag_side = tag_side
         self._tokenizers = tokenizers
         self._hashed = hashed
         self._untagged = untagged
@@ -79,20 +100,29 @@ class BlockEncoder:
         row: int,
         block: tuple[list[str], list[str]],
         tags: list[str | None],
+        alignments: list[Links] | None = None,
     ) -> EncodedBlock:
-        """Tokenizes successive pairs from a row on, with their tags."""
+        """Tokenizes successive pairs from a row on, with their tags.
+
+        `alignments` are the links between the words of each pair.
+        """
         masker, tokenizers = self._masker, self._tokenizers
         texts = masker.mask_block(row, *block) if masker else block
         masked = np.array([*map(operator.ne, texts[0], block[0])], bool)
-        read = list(map(tagged_text, texts[0], tags)), texts[1]
-        ids = tuple(
+        if self._tag_side == "target":
+            texts, tags, alignments = self._moved_tags(texts, tags, alignments)
+        number = _SIDES.index(self._tag_side)
+        read, untagged = list(texts), None
+        read[number] = list(map(tagged_text, texts[number], tags))
+        ids = [
             tokenizer.encode(side)
             for tokenizer, side in zip(tokenizers, read, strict=True)
-        )
-        plain = None
+        ]
         if self._untagged:
             # The same where no pair of the block has a tag.
-            plain = tokenizers[0].encode(texts[0]) if any(tags) else ids[0]
+            untagged = list(ids)
+            if any(tags):
+                untagged[number] = tokenizers[number].encode(texts[number])
         hashes = None
         if self._hashed:
             compared = block[0]
@@ -101,7 +131,51 @@ class BlockEncoder:
                     untagged_text(s, self._known_tags) for s in block[0]
                 ]
             hashes = hash_pairs(compared, block[1])
-        return EncodedBlock(block, read, ids, hashes, plain, masked)
+        links = None
+        if alignments is not None:
+            links = [
+                token_links(
+                    tokenizers, pair, words, tag_starts(tag, self._tag_side)
+                )
+                for words, tag, *pair in zip(
+                    alignments, tags, *read, strict=True
+                )
+            ]
+        return EncodedBlock(
+            *(block, tuple(read), tuple(ids), hashes, untagged, masked, tags),
+            *(alignments, links),
+        )
+
+    def _moved_tags(self, texts, tags, alignments):
+        """Takes the tags off sources whose corpus has none."""
+        plain, own = split_tags(texts[0], self._known_tags)
+        moved = [
+            tag is None and one is not None
+            for tag, one in zip(tags, own, strict=True)
+        ]
+        sources = [
+            one if is_moved else text
+            for text, one, is_moved in zip(texts[0], plain, moved, strict=True)
+        ]
+        tags = [tag or one for tag, one in zip(tags, own, strict=True)]
+        if alignments is not None:
+            # In the file the tag is the first word.
+            alignments = [
+                [(a - 1, b) for a, b in links if a] if is_moved else links
+                for links, is_moved in zip(alignments, moved, strict=True)
+            ]
+        return (sources, texts[1]), tags, alignments
+
+
+def tag_starts(tag: str | None, side: TagSide) -> tuple[int, int]:
+    """Returns how many characters of a source and a target are its tag.
+
+    Example:
+    >>> tag_starts("<2de>", "target")
+    (0, 5)
+    """
+    length = len(tag or "")
+    return (length, 0) if side == "source" else (0, length)
 
 
 class PairEncoder:
@@ -112,7 +186,8 @@ class PairEncoder:
     counts the unknown tokens of the pairs that are written. `known_tags` are
     those of all corpora. `map_blocks` calls `BlockEncoder`. `too_long` has
     the sides of held-out pairs that no shard can hold: the split, the row, the
-    side (0 or 1) and the number of ids of each.
+    side (0 or 1) and the number of ids of each. `tag_side` is that of the
+    tags.
     """
 
     def __init__(
@@ -123,8 +198,10 @@ class PairEncoder:
         progress=lambda pairs: None,
         known_tags: Sequence[str] = (),
         map_blocks: BlockMap = map_in_threads,
+        tag_side: TagSide = "source",
     ):
         self._map_blocks = map_blocks
+        self._tag_side = tag_side
         self.leakage: dict[str, int] = {}
         self.too_long: list[tuple[str, int, int, int]] = []
         self._folder = folder
@@ -171,6 +248,7 @@ class PairEncoder:
         case_examples: CaseExamples,
         alignment: AlignmentFilter | None = None,
         masker: PairMasker | None = None,
+        alignments: Path | None = None,
     ) -> tuple[dict, list[int]]:
         """Encodes the training split.
 
@@ -184,7 +262,9 @@ class PairEncoder:
         `case_examples` that have at most `max_tokens` ids on a side. Returns
         the manifest entry and the number of pairs written of each corpus,
         examples included. `masker` changes what is encoded, and the entry then
-        has the number of the pairs that it changed.
+        has the number of the pairs that it changed. `alignments` is a file of
+        `spool_alignments`, whose links are written beside the shards; the entry
+        then has the number of the pairs with links.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -194,15 +274,19 @@ class PairEncoder:
         ends = np.cumsum(corpus_pairs)
         written = np.zeros(len(corpus_pairs), "int64")
         row = masked = 0
-        with ShardWriter(self._folder, "train", RECORDS_PER_SHARD) as writer:
+        with contextlib.ExitStack() as stack:
+            writer = stack.enter_context(
+                ShardWriter(self._folder, "train", RECORDS_PER_SHARD)
+            )
+            link_writer = alignments and stack.enter_context(
+                LinkWriter(self._folder)
+            )
             for block in self._blocks(
-                spool, bool(counters), alignment is not None, masker
+                spool, bool(counters), alignment is not None, masker, alignments
             ):
                 rows = np.arange(row, row + len(block.ids[0]))
                 row += len(rows)
-                block = self._with_shorter_context(
-                    block, rows, spool, max_tokens
-                )
+                block = self._with_shorter_context(block, max_tokens)
                 fits = _longest_side(block.ids) <= max_tokens
                 kept = ~np.isin(rows, held_out_rows)
                 rejected = {"length": kept & ~fits}
@@ -213,7 +297,7 @@ class PairEncoder:
                         rows[kept],
                         *(
                             itertools.compress(side, kept)
-                            for side in (block.untagged, block.ids[1])
+                            for side in block.untagged
                         ),
                     )
                     rejected["misaligned"] = misaligned
@@ -224,7 +308,7 @@ class PairEncoder:
                         pieces = tuple(len(side[place]) for side in block.ids)
                         leave_out(int(rows[place]), reason, pair, pieces)
                 examples = self._case_examples(
-                    case_examples, int(rows[0]), block.read, kept, max_tokens
+                    case_examples, rows, block, kept, max_tokens
                 )
                 sides, texts = (
                     [list(itertools.compress(side, kept)) for side in both]
@@ -235,9 +319,14 @@ class PairEncoder:
                 for place, *pair in zip(
                     rows[kept].tolist(), *sides, strict=True
                 ):
-                    writer.write(*pair)
-                    for example in examples.get(place, ()):
-                        writer.write(*example)
+                    found = block.links and block.links[place - rows[0]]
+                    for *ids, links in (
+                        (*pair, found),
+                        *examples.get(place, ()),
+                    ):
+                        writer.write(*ids)
+                        if link_writer:
+                            link_writer.write(links)
                 counts = [
                     1 + len(examples.get(row, ())) for row in rows.tolist()
                 ]
@@ -249,27 +338,36 @@ class PairEncoder:
                     counter.add(*(side[kept] for side in block.hashes))
         for split, counter in counters.items():
             self._record_leakage(f"train_{split}", counter)
-        masks = {"masked_pairs": masked} if masker else {}
-        return {**writer.summary, **masks}, written.tolist()
+        entry = dict(writer.summary)
+        if masker:
+            entry["masked_pairs"] = masked
+        if link_writer:
+            entry["aligned_pairs"] = link_writer.pairs
+        return entry, written.tolist()
 
-    def _with_shorter_context(self, block, rows, spool, max_tokens):
+    def _with_shorter_context(self, block, max_tokens):
         """Leaves out the first sentences of contexts that are too long."""
-        if self._mark is None:
+        # Pairs with alignments have no context.
+        if self._mark is None or block.links is not None:
             return block
         tokenizer = self._tokenizers[0]
+        tags = block.tags
+        if self._tag_side == "target":
+            tags = [None] * len(tags)
         shorter = [
             shorten_context(
                 ids, max_tokens, self._mark, tag_length(tokenizer, tag)
             )
             if len(ids) > max_tokens
             else ids
-            for ids, tag in zip(block.ids[0], spool.tags(rows), strict=True)
+            for ids, tag in zip(block.ids[0], tags, strict=True)
         ]
         return block._replace(ids=(shorter, block.ids[1]))
 
-    def _case_examples(self, case_examples, first_row, texts, kept, max_tokens):
-        """Returns the ids of the examples of a block, by the pair's row."""
-        pairs = list(zip(*texts, strict=True))
+    def _case_examples(self, case_examples, rows, block, kept, max_tokens):
+        """Returns ids and links of a block's examples, by the pair's row."""
+        first_row = int(rows[0])
+        pairs = list(zip(*block.read, strict=True))
         drawn = [
             example
             for example in case_examples.of(first_row, pairs)
@@ -280,9 +378,15 @@ class PairEncoder:
             for side, tokenizer in enumerate(self._tokenizers)
         ]
         found: dict[int, list] = {}
-        for (place, name, _), *pair in zip(drawn, *sides, strict=True):
+        for (place, name, texts), *pair in zip(drawn, *sides, strict=True):
             if max(map(len, pair)) <= max_tokens:
-                found.setdefault(first_row + place, []).append(pair)
+                links = block.words and token_links(
+                    self._tokenizers,
+                    texts,
+                    block.words[place],
+                    tag_starts(block.tags[place], self._tag_side),
+                )
+                found.setdefault(first_row + place, []).append((*pair, links))
                 case_examples.counts[name] += 1
         return found
 
@@ -292,17 +396,21 @@ class PairEncoder:
         hashed: bool,
         untagged: bool = False,
         masker: PairMasker | None = None,
+        alignments: Path | None = None,
     ):
+        links = None if alignments is None else read_spooled(alignments)
+
         def calls():
             row = 0
             for block in spool.blocks():
                 end = row + len(block[0])
-                yield row, block, spool.tags(np.arange(row, end))
+                words = links and list(itertools.islice(links, end - row))
+                yield row, block, spool.tags(np.arange(row, end)), words
                 row = end
 
         made_of = (
             *(self._tokenizers, hashed, untagged),
-            *(self._known_tags, masker),
+            *(self._known_tags, masker, self._tag_side),
         )
         # Threads suffice, since SentencePiece releases the GIL; processes of
         # this machine would each import TensorFlow.

@@ -56,8 +56,10 @@ class TokenizerMaker:
         self.options = options
         symbols = options.all_user_defined_symbols()
         with_tags = list(dict.fromkeys([*symbols, *options.tags()]))
-        # Tags stand in sources alone.
+        # Tags stand on one side alone.
         self._symbols = (with_tags, symbols)
+        if options.tag_side == "target":
+            self._symbols = (symbols, with_tags)
         given = [options.tokenizer_source, options.tokenizer_target]
         if options.joint and given[1] is None:
             given[1] = given[0]
@@ -137,7 +139,7 @@ class TokenizerMaker:
 
     def _train(self, sides, pairs, text_files):
         options = self.options
-        symbols = self._symbols[min(sides)]
+        symbols = max((self._symbols[side] for side in sides), key=len)
         try:
             return train_model(
                 self._sentences(sides, pairs, symbols),
@@ -203,15 +205,18 @@ class TokenizerMaker:
             check_extensible(tokenizer)
 
     def _check_tags(self):
-        if self._given[0] is None:
+        side = self.options.tag_side
+        tokenizer = self.given.get(side)
+        if tokenizer is None:
             return
         for tag in self.options.tags():
             check_has_tag(
-                self._given[0],
+                tokenizer,
                 tag,
-                "Leave out `tokenizer_source`, so that a tokenizer with the "
+                f"Leave out `tokenizer_{side}`, so that a tokenizer with the "
                 "tags is trained, or give one that was trained with this "
                 "symbol.",
+                side,
             )
 
     def _check_context(self):

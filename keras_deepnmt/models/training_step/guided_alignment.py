@@ -24,22 +24,24 @@ class GuidedAlignment(ObjectiveTerm):
 
     It is the attention that `analysis.align_words` reads, and with it all that
     needs alignments: replaced unknown words, kept markup, hover in the page.
-    Differs from the paper: the links are not read from a file, but are the
-    probabilities of a model that is learned from the training text. Garg et
-    al. (2019) guide one head; here it is the mean, which is what alignments
-    are read from.
+    Differs from the paper: the links may also be the probabilities of a model
+    that is learned from the training text. Garg et al. (2019) guide one head;
+    here it is the mean, which is what alignments are read from.
     Cost: no further forward pass.
 
     Args:
         alignments: `models.AlignmentModel`, or an object with such a method
-            `posteriors(source_ids, labels)`.
+            `posteriors(source_ids, labels)`. `None` if the inputs have them:
+            `alignments`, `(B, T, S)`, of which a target token's links share
+            its probability, sum_s a[t, s] = 1, or are none.
         weight: float, at least 0. Defaults to `0.05`.
         layer: int. Decoder block, from 1. Defaults to the one that
             `align_words` reads: the last but one, or the last of two.
 
     Raises:
         ValueError: if `weight` is negative or not finite; by `compile`, if the
-            model has no such block or no attention to the source.
+            model has no such block or no attention to the source; by `fit`, if
+            `alignments` is `None` and the inputs have none either.
 
     Example:
     >>> from keras_deepnmt.training import learn_alignment_model
@@ -56,7 +58,7 @@ class GuidedAlignment(ObjectiveTerm):
     is_saved = False
     needs_attention = True
 
-    def __init__(self, alignments, weight=0.05, layer=None):
+    def __init__(self, alignments=None, weight=0.05, layer=None):
         if not 0.0 <= weight < math.inf:
             raise ValueError(
                 "`weight` must be finite and not negative. Received: "
@@ -73,10 +75,10 @@ class GuidedAlignment(ObjectiveTerm):
         self._block(model)
 
     def prepare(self, model, inputs):
-        return inputs["source_ids"]
+        return inputs
 
     def change_losses(self, model, labels, log_probs, losses, prepared):
-        links = self.alignments.posteriors(prepared, labels)
+        links = self._links(prepared, labels)
         weights = ops.cast(self._block(model), "float32")
         # Over the heads, and the branches of an attention that has some.
         axes = tuple(range(1, len(weights.shape) - 2))
@@ -84,6 +86,20 @@ class GuidedAlignment(ObjectiveTerm):
         surprise = -ops.log(ops.maximum(mean, _LEAST))
         guide = ops.sum(ops.stop_gradient(links) * surprise, axis=-1)
         return losses + self.weight * guide
+
+    def _links(self, inputs, labels):
+        """Returns the probability of each link, `(B, T, S)`."""
+        if self.alignments is not None:
+            return self.alignments.posteriors(inputs["source_ids"], labels)
+        if "alignments" not in inputs:
+            raise ValueError(
+                "`GuidedAlignment` needs `alignments`, or inputs with them: "
+                '{"source_ids", "target_ids", "alignments"}. Received: '
+                f"alignments=None and inputs {sorted(inputs)}."
+            )
+        links = ops.cast(inputs["alignments"], "float32")
+        number = ops.sum(links, axis=-1, keepdims=True)
+        return links / ops.maximum(number, 1.0)
 
     def _block(self, model):
         attention = model.attention_to_source

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_deepnmt.models.training_step.keras_arguments import check_batch
 
 
-def open_shape_dataset(batches, num_batches=None):
+def open_shape_dataset(batches, num_batches=None, aligned=False):
     """Wraps batches of different shapes as a `tf.data.Dataset`.
 
     Keras infers fixed dimensions from the first two batches of a generator or
@@ -19,6 +19,8 @@ def open_shape_dataset(batches, num_batches=None):
             `(B, S)` or `(B, T)` int array.
         num_batches: int. Number of batches. Defaults to infinitely many; `fit`
             then needs `steps_per_epoch`.
+        aligned: bool. Whether the inputs have `alignments`, uint8
+            `(B, T, S)`. Defaults to `False`.
 
     Example:
     >>> ids = np.ones((2, 5), "int32")
@@ -27,9 +29,11 @@ def open_shape_dataset(batches, num_batches=None):
     3
     """
     ids = tf.TensorSpec((None, None), tf.int32)
+    inputs = {"source_ids": ids, "target_ids": ids}
+    if aligned:
+        inputs["alignments"] = tf.TensorSpec((None, None, None), tf.uint8)
     dataset = tf.data.Dataset.from_generator(
-        lambda: iter(batches),
-        output_signature=({"source_ids": ids, "target_ids": ids}, ids),
+        lambda: iter(batches), output_signature=(inputs, ids)
     )
     if num_batches is None:
         num_batches = tf.data.INFINITE_CARDINALITY
@@ -93,7 +97,8 @@ def pad_rows(dataset, multiple):
 
     def fill(ids):
         missing = -tf.shape(ids)[0] % multiple
-        return tf.pad(ids, [[0, missing], [0, 0]])
+        others = (ids.shape.rank or 2) - 1
+        return tf.pad(ids, [[0, missing]] + [[0, 0]] * others)
 
     padded = dataset.map(lambda *batch: tf.nest.map_structure(fill, batch))
     return padded.with_options(options)
@@ -124,27 +129,31 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
                 "`x.apply(tf.data.experimental.assert_cardinality(n))`."
             )
         return batches
-    batches = _with_first_checked(batches)
+    batches, aligned = _with_first_checked(batches)
     if steps_per_epoch is not None:
-        return open_shape_dataset(batches)
+        return open_shape_dataset(batches, aligned=aligned)
     if not hasattr(batches, "__len__"):
         raise ValueError(
             "`steps_per_epoch` (or `validation_steps`) is needed for batches "
             "whose number is unknown: `fit` would count one update too many. "
             f"Received: x of type {type(batches).__name__}."
         )
-    return open_shape_dataset(batches, len(batches))
+    return open_shape_dataset(batches, len(batches), aligned)
 
 
 def _with_first_checked(batches):
-    """Checks the first batch before training, where it can be read alone."""
+    """Checks the first batch before training, where it can be read alone.
+
+    Returns the batches, and whether the first one has alignments.
+    """
     if hasattr(batches, "__next__"):
         first = next(batches, None)
         if first is None:
-            return batches
+            return batches, False
         check_batch(first)
-        return itertools.chain([first], batches)
+        return itertools.chain([first], batches), "alignments" in first[0]
     kinds = hasattr(batches, "__getitem__"), hasattr(batches, "__len__")
     if all(kinds) and len(batches):
         check_batch(batches[0])
-    return batches
+        return batches, "alignments" in batches[0][0]
+    return batches, False

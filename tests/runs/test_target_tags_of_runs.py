@@ -1,0 +1,73 @@
+"""What must be true of a run with tags on the target side.
+
+* its validation, its record and its translations know the side
+* translations that a term draws would lack the tags: it is refused
+"""
+
+import dataclasses
+import json
+
+import pytest
+
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.train import train
+from keras_deepnmt.translator import Translator
+
+CHANGES = {
+    "data.tag_side": "target",
+    "data.vocabulary_size": 24,
+    "training.steps": 2,
+    "training.validate_every": 2,
+    "evaluation.metrics": ["bleu"],
+}
+
+
+@pytest.fixture
+def recipe(recipe_file):
+    recipe = load_recipe(recipe_file, CHANGES)
+    (corpus,) = recipe.data.train
+    named = [
+        dataclasses.replace(corpus, tag=tag, target_language=tag[2:4])
+        for tag in ("<2de>", "<2fr>")
+    ]
+    valid = dataclasses.replace(recipe.data.valid, tag="<2fr>")
+    data = dataclasses.replace(
+        recipe.data, source_language="en", train=named, valid=valid, test=None
+    )
+    return dataclasses.replace(recipe, data=data)
+
+
+def test_a_run_knows_the_side_of_its_tags(recipe, tmp_path, monkeypatch):
+    seen = []
+
+    def translate(translator, texts, **_):
+        seen.append((translator.tag_side, translator.target_tags(texts)))
+        return [text.removeprefix("<2fr> ") for text in texts]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    train(recipe, tmp_path / "run", quiet=True)
+    # In training, and at its end.
+    assert len(seen) >= 2
+    assert all(one == ("target", ["<2fr>"] * 5) for one in seen)
+    summary = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert summary["tag_side"] == "target"
+    loaded = Translator.load(tmp_path / "run", target_language="fr")
+    assert loaded.tag_side == "target"
+    assert loaded.training_tags == ("<2de>", "<2fr>")
+    assert loaded.target_tags(["a b", "<2de> a"]) == ["<2fr>"] * 2
+    monkeypatch.undo()
+    (best,) = loaded.replaced(compiled=False).translate_nbest("a b", 1)
+    assert loaded.target_tokenizer.pieces(best.ids)[:2] == ["▁", "<2fr>"]
+    assert "<2fr>" not in best.text
+
+
+def test_drawn_translations_are_refused(recipe, recipe_file):
+    drawn = load_recipe(
+        recipe_file, {"training.objective.minimum_risk.num_samples": 2}
+    )
+    check_objective(drawn)
+    refused = dataclasses.replace(drawn, data=recipe.data)
+    with pytest.raises(UserError, match="would not begin with the tags"):
+        check_objective(refused)
