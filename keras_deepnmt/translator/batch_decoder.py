@@ -150,14 +150,18 @@ class BatchDecoder:
             ((rows, length), name) for rows, length, name in state["shapes"]
         ]
 
-    def steady_state(self, options: SearchOptions) -> dict[str, list[list]]:
+    def steady_state(
+        self, options: SearchOptions, given: Mapping[str, np.ndarray]
+    ) -> dict[str, list[list]]:
         """A `state` that does not depend on what was searched.
+
+        `given` are the optional arrays of the searches, for any rows.
 
         It is that after many sentences of each common length, in batches that
         are full; there is no room for more shapes. So a search from this state
         has the same results in every process, and few programs are kept.
         """
-        name = _name(options, {})
+        name = _name(options, given)
         names = (name, many_name(name))
         largest = self.limits.batch_size
         rows = dict.fromkeys(

@@ -23,13 +23,15 @@ from keras_deepnmt.decoding.options import (
     SearchOptions,
 )
 from keras_deepnmt.errors import UserError, refused_values
-from keras_deepnmt.masks import END_ID
+from keras_deepnmt.masks import END_ID, PADDING_ID
 from keras_deepnmt.models.ensemble import Ensemble
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.batches import (
     BatchLimitAttributes,
     BatchLimits,
     as_integer,
+    padded_batch,
+    padded_length,
 )
 from keras_deepnmt.translator.loading import (
     Run,
@@ -398,7 +400,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             num_hypotheses: as in `translate_nbest`.
         """
         options = self.options.for_hypotheses(num_hypotheses)
-        return self._decoder.steady_state(options)
+        given = self._beginnings(np.full((1, 1), PADDING_ID))
+        return self._decoder.steady_state(options, given)
 
     def search(
         self, source_ids: np.ndarray, num_beams: int | None = None
@@ -406,15 +409,35 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         """Searches the translations of one batch of ids.
 
         Args:
-            source_ids: int32 `(B, S)`, rows end with id 3, then 0s.
+            source_ids: int32 `(B, S)`, rows end with id 3, then 0s. Where the
+                model has tags on the target side, translations begin with the
+                translator's tag.
             num_beams: number of hypotheses. Defaults to the translator's.
 
         Returns:
             What `decoding.search` returns.
         """
         return self._decoder.search(
-            source_ids, self.options.updated(num_beams=num_beams)
+            source_ids,
+            self.options.updated(num_beams=num_beams),
+            **self._beginnings(source_ids),
         )
+
+    def _beginnings(self, source_ids):
+        """The tag as the beginning of translations, as an array of a search.
+
+        It has the shape that a search with any of the tags has.
+        """
+        tags = [self.tag] if self.tag else self.training_tags
+        if self.tag_side == "source" or not tags:
+            return {}
+        rows = [row.tolist() for row in self.target_tokenizer.encode(tags)]
+        given = [
+            rows[0] if self.tag and ids[0] != PADDING_ID else []
+            for ids in source_ids
+        ]
+        length = padded_length(max(map(len, rows)), self.model.max_length)
+        return {"prefix_ids": padded_batch(given, len(given), length)}
 
     @overload
     def translate(

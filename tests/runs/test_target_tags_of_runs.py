@@ -17,7 +17,7 @@ from keras_deepnmt.translator import Translator
 
 CHANGES = {
     "data.tag_side": "target",
-    "data.vocabulary_size": 24,
+    "data.vocabulary_size": 22,
     "training.steps": 2,
     "training.validate_every": 2,
     "evaluation.metrics": ["bleu"],

@@ -38,8 +38,10 @@ def test_a_context_is_shortened_before_the_sentence(tokenizer, tag, longest):
     document = [draw.choice(SENTENCES) for _ in range(30)]
     texts = ["", "a dog <sep> ", "<sep> a dog", *in_context(document, 3)]
     size = tokenizer.vocabulary_size
+    model = ToyModel(size, size, max_length=90)
+    model.weights = []  # none to store
     translator = Translator(
-        ToyModel(size, size, max_length=90),
+        model,
         tokenizer,
         tokenizer,
         max_source_length=longest,
