@@ -256,7 +256,9 @@ class BatchQueue:
 
     def _compute_all(self):
         while (batch := self._next_batch()) is not None:
-            self._compute_batch(batch)
+            # Its time may have been over at the last moment.
+            if batch:
+                self._compute_batch(batch)
 
     def _next_batch(self):
         """Waits for the next batch; `None` at the end."""
@@ -388,6 +390,8 @@ def _of_similar_length(entries, size):
 
     They follow each other in length, and differ in it as little as can be.
     """
+    if not entries:
+        return []
     entries = sorted(entries, key=lambda entry: (entry.length, entry.order))
     lengths = [max(entry.length, _SHORT) for entry in entries]
     first = min(range(len(entries)), key=lambda n: entries[n].order)

@@ -252,6 +252,21 @@ def test_a_late_request_fails_and_is_not_computed(busy, model):
     assert model.batches == [["other"]]
 
 
+def test_a_request_that_is_late_at_the_last_moment_fails_alone(model):
+    class Late(BatchQueue):
+        def _take(self, kind):
+            for entry in self._waiting[kind]:
+                if entry.item == "late":
+                    entry.job._deadline = 0
+            return super()._take(kind)
+
+    queue = Late(model, wait_s=0)
+    with pytest.raises(TimeoutError):
+        result(submit(queue, "late", seconds=SECONDS))
+    assert result(submit(queue, "after")) == ["AFTER"]
+    queue.close()
+
+
 def test_a_request_with_a_fault_fails_alone(busy, model):
     jobs = [submit(busy, word) for word in ("a", "wrong", "b")]
     model.may_go.set()
