@@ -60,7 +60,9 @@ def test_a_run_knows_the_side_of_its_tags(recipe, tmp_path, monkeypatch):
     monkeypatch.undo()
     (best,) = loaded.replaced(compiled=False).translate_nbest("a b", 1)
     assert loaded.target_tokenizer.pieces(best.ids)[:2] == ["▁", "<2fr>"]
-    assert "<2fr>" not in best.text
+    # An untrained model may write it again, further on.
+    (whole,) = loaded.target_tokenizer.decode([best.ids])
+    assert whole.removeprefix("<2fr>").strip() == best.text.strip()
 
 
 def test_drawn_translations_are_refused(recipe, recipe_file):
