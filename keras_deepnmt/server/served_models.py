@@ -50,7 +50,7 @@ class Version:
             batch_size=engine.batch_size,
             max_waiting=limits.max_waiting,
             wait_s=wait_s,
-            prepare=engine.warm_up,
+            prepare=self._warm_up,
             name=f"version {number}",
             on_batch=self._note,
         )
@@ -60,6 +60,13 @@ class Version:
         """Whether it is warm."""
         ready = self.queue.ready
         return ready.done() and ready.exception() is None
+
+    def _warm_up(self):
+        self.engine.warm_up()
+        for name, task in self.engine.tasks.items():
+            # Functions that have nothing to warm name no rows.
+            if rows := getattr(task, "warm_up_rows", ()):
+                self.engine.run_task(Task(name), rows)
 
     def _compute(
         self, kind: int | Call | Task, items: list[Any]
