@@ -196,7 +196,9 @@ def run(options: Namespace) -> None:
     given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
     # What comes now imports the backend, which logs to stderr otherwise.
-    start_backend()
+    # Searches of several threads on one heap would leave ever more holes in it,
+    # and are not faster with memory that is kept.
+    start_backend(keep_memory=False)
     from keras_deepnmt.server.access import Access
     from keras_deepnmt.server.http_app import make_app
     from keras_deepnmt.server.json_log import json_log, log_event

@@ -34,6 +34,12 @@ class FewShapes:
         """Whether there is no room for another shape."""
         return len(self.used) >= tuned.MOST_PROGRAMS
 
+    def copy(self) -> "FewShapes":
+        """Returns one with the same shapes, to which others may be added."""
+        shapes = FewShapes()
+        shapes.used = list(self.used)
+        return shapes
+
     def choose(self, shape: Sequence[int], name: str) -> Sizes:
         """Returns the shape that a batch is to be padded to."""
         shape = tuple(shape)

@@ -1,6 +1,7 @@
 """Searches a batch in stages: finished sentences leave it after each stage."""
 
 import collections
+import copy
 from typing import NamedTuple
 
 import keras
@@ -152,6 +153,13 @@ class StagedSearch:
         self._is_compiled, self._has_plain = compiled, has_plain
         self.num_sentences = collections.Counter()
         self.few_shapes = FewShapes()
+
+    def for_thread(self):
+        """Returns a search for another thread, with the same programs."""
+        search = copy.copy(self)
+        search.num_sentences = self.num_sentences.copy()
+        search.few_shapes = self.few_shapes.copy()
+        return search
 
     @property
     def num_compilations(self):

@@ -1,22 +1,28 @@
 """Collects sentences of many requests into batches for one model.
 
 It knows neither models nor web servers: a function computes batches, in the
-one thread that this queue has.
+threads that this queue has.
 """
 
+import bisect
 import collections
-import heapq
 import itertools
 import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from typing import Any
+from typing import Any, NamedTuple
 
 # How much the newest batch counts in the mean of the sentences per second.
 _NEWEST = 0.2
 _LONGEST_RETRY_S = 60
+# The sentences of a batch are chosen among so many times as many, the first of
+# all that wait: more have more similar lengths, fewer wait less.
+_CHOICE = 4
+# How many times as long as the shortest sentence of a batch its longest one may
+# be, and the length up to which all count as equally long.
+_LONGEST_TO_SHORTEST, _SHORT = 4, 8
 
 
 class QueueFullError(Exception):
@@ -54,13 +60,23 @@ class Job:
         self._num_waiting = len(items)
 
 
+class _Entry(NamedTuple):
+    """A sentence that waits: its turn, request and place, and its tokens."""
+
+    order: tuple[int, int, int]
+    length: int
+    job: Job
+    item: Any
+
+
 class BatchQueue:
     """Computes the sentences of many requests in batches.
 
-    A batch has sentences of one kind and of similar length: at most four times
-    the tokens of its shortest ones. It is computed as soon as it is full, or
-    when a sentence in it has waited for `wait_s`; while the model computes, the
-    next batch fills.
+    A batch has the sentence whose turn it is, and those of its kind that are
+    next to it in length, of at most four times the tokens of the shortest one.
+    It is computed as soon as it can be full, or when the sentence has waited
+    for `wait_s`; while the model computes, the next batch fills. With several
+    threads, those that have nothing to compute divide what waits.
 
     Requests take turns. In each turn a request has as many sentences as a
     batch, so that one sentence does not wait for all of a large request, and a
@@ -69,14 +85,14 @@ class BatchQueue:
 
     Args:
         compute: function that takes a kind and a list of sentences, and returns
-            as many results. It is called in one thread, and a batch that it
-            fails for is computed again for each request alone, so that only the
-            request with the fault fails.
+            as many results. A batch that it fails for is computed again for
+            each request alone, so that only the request with the fault fails.
         batch_size: largest number of sentences of a batch.
         max_waiting: largest number of sentences that wait.
+        num_threads: number of threads that call `compute`.
         wait_s: seconds for which a batch waits for more sentences.
-        prepare: function that the thread calls first, such as a warm-up.
-        name: name of the thread.
+        prepare: function that is called first, such as a warm-up.
+        name: name of the threads.
         on_batch: function that is called after each batch, with its kind, the
             number of sentences, and the seconds that it took.
 
@@ -93,6 +109,7 @@ class BatchQueue:
         *,
         batch_size: int = 32,
         max_waiting: int = 4096,
+        num_threads: int = 1,
         wait_s: float = 0.005,
         prepare: Callable[[], None] | None = None,
         name: str = "batches",
@@ -104,18 +121,24 @@ class BatchQueue:
         self._wait_s = wait_s
         self._on_batch = on_batch
         self._changed = threading.Condition()
-        # By kind and class of lengths: heaps of (turn, number, place, ...).
-        self._waiting: dict[tuple, list] = collections.defaultdict(list)
-        self._num_waiting = self._num_dropped = 0
+        # By kind, in their order.
+        self._waiting: dict[Hashable, list[_Entry]] = collections.defaultdict(
+            list
+        )
+        self._num_waiting = self._num_dropped = self._num_idle = 0
         self._numbers = itertools.count()
         self._turn = 0
         self._per_second: float | None = None
         self._is_closed = False
         self.ready: Future = Future()
-        self._thread = threading.Thread(
+        first = threading.Thread(
             target=self._run, args=(prepare,), name=name, daemon=True
         )
-        self._thread.start()
+        self._threads = [first] + [
+            threading.Thread(target=self._compute_all, name=name, daemon=True)
+            for _ in range(num_threads - 1)
+        ]
+        first.start()
 
     @property
     def num_waiting(self) -> int:
@@ -160,12 +183,10 @@ class BatchQueue:
                 zip(items, lengths, strict=True)
             ):
                 turn = self._turn + place // self._batch_size
-                key = (kind, int(length).bit_length())
-                # No two entries agree up to here: items are not compared.
-                entry = (turn, number, place, job, item)
-                heapq.heappush(self._waiting[key], entry)
+                entry = _Entry((turn, number, place), length, job, item)
+                bisect.insort(self._waiting[kind], entry, key=_order)
             self._num_waiting += len(items)
-            self._changed.notify()
+            self._changed.notify_all()
         return job
 
     def cancel(self, job: Job) -> None:
@@ -185,18 +206,23 @@ class BatchQueue:
         with self._changed:
             self._is_closed = True
             if drop:
-                for entries in self._waiting.values():
-                    for *_, job, _ in entries:
-                        self._drop(job, CancelledError())
-            self._changed.notify()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+                self._drop_all()
+            self._changed.notify_all()
+        for thread in self._threads:
+            # The first one has begun the others, if it will.
+            if thread.ident and thread is not threading.current_thread():
+                thread.join()
 
     def _retry_after_s(self):
         if not self._per_second:
             return 1
         seconds = math.ceil(self._num_waiting / self._per_second)
         return min(max(1, seconds), _LONGEST_RETRY_S)
+
+    def _drop_all(self):
+        for entries in self._waiting.values():
+            for entry in entries:
+                self._drop(entry.job, CancelledError())
 
     def _drop(self, job, error):
         self._num_waiting -= job._num_waiting
@@ -208,10 +234,9 @@ class BatchQueue:
 
     def _remove_dropped(self):
         """Frees the sentences of requests that were dropped."""
-        for key, entries in list(self._waiting.items()):
-            kept = [entry for entry in entries if not entry[3].future.done()]
-            heapq.heapify(kept)
-            self._waiting[key] = kept
+        for kind, entries in self._waiting.items():
+            kept = [entry for entry in entries if not entry.job.future.done()]
+            self._waiting[kind] = kept
         self._num_dropped = 0
 
     def _run(self, prepare):
@@ -221,47 +246,59 @@ class BatchQueue:
         except BaseException as error:
             with self._changed:
                 self._is_closed = True
-                for entries in self._waiting.values():
-                    for *_, job, _ in entries:
-                        self._drop(job, CancelledError())
+                self._drop_all()
             self.ready.set_exception(error)
             return
+        for thread in self._threads[1:]:
+            thread.start()
         self.ready.set_result(None)
+        self._compute_all()
+
+    def _compute_all(self):
         while (batch := self._next_batch()) is not None:
+            # Its time may have been over at the last moment.
             if batch:
                 self._compute_batch(batch)
 
     def _next_batch(self):
         """Waits for the next batch; `None` at the end."""
         with self._changed:
-            while True:
-                first = self._first()
-                if first is None:
-                    if self._is_closed:
-                        return None
-                    self._changed.wait()
-                    continue
-                key, (turn, _, _, job, _) = first
-                left = job._start + self._wait_s - time.monotonic()
-                if left <= 0 or self._is_closed or self._is_full(key):
-                    break
-                self._changed.wait(left)
-            # It moves on with every batch: no turn is put off for ever.
-            self._turn = max(self._turn + 1, turn)
-            return self._take(key)
+            self._num_idle += 1
+            try:
+                return self._wait_for_batch()
+            finally:
+                self._num_idle -= 1
+
+    def _wait_for_batch(self):
+        while True:
+            first = self._first()
+            if first is None:
+                if self._is_closed:
+                    return None
+                self._changed.wait()
+                continue
+            kind = first.job._kind
+            left = first.job._start + self._wait_s - time.monotonic()
+            is_full = len(self._waiting[kind]) >= self._batch_size
+            if left <= 0 or self._is_closed or is_full:
+                break
+            self._changed.wait(left)
+        # It moves on with every batch: no turn is put off for ever.
+        self._turn = max(self._turn + 1, first.order[0])
+        return self._take(kind)
 
     def _first(self):
-        """The class of the entry whose turn it is, and the entry."""
-        best = None
-        for key in list(self._waiting):
-            entries = self._waiting[key]
-            while entries and self._is_over(entries[0][3]):
-                heapq.heappop(entries)
+        """The entry whose turn it is, of all kinds."""
+        first = None
+        for kind in list(self._waiting):
+            entries = self._waiting[kind]
+            while entries and self._is_over(entries[0].job):
+                del entries[0]
             if not entries:
-                del self._waiting[key]
-            elif best is None or entries[0][:2] < best[1][:2]:
-                best = key, entries[0]
-        return best
+                del self._waiting[kind]
+            elif first is None or entries[0].order < first.order:
+                first = entries[0]
+        return first
 
     def _is_over(self, job):
         """Whether a job needs no more results; one that is late is dropped."""
@@ -272,73 +309,53 @@ class BatchQueue:
             return True
         return False
 
-    def _classes(self, key):
-        kind, bits = key
-        return [key, (kind, bits - 1)]
-
-    def _is_full(self, key):
-        found = sum(len(self._waiting.get(k, ())) for k in self._classes(key))
-        return found >= self._batch_size
-
-    def _take(self, key):
-        batch = []
-        while len(batch) < self._batch_size:
-            heaps = [
-                entries
-                for k in self._classes(key)
-                if (entries := self._waiting.get(k))
-            ]
-            if not heaps:
-                break
-            entry = heapq.heappop(
-                min(heaps, key=lambda entries: entries[0][:3])
-            )
-            job = entry[3]
-            if self._is_over(job):
-                continue
+    def _take(self, kind):
+        entries = self._waiting[kind]
+        waiting = (entry for entry in entries if not self._is_over(entry.job))
+        choice = list(itertools.islice(waiting, _CHOICE * self._batch_size))
+        share = math.ceil(len(choice) / self._num_idle)
+        batch = _of_similar_length(choice, min(share, self._batch_size))
+        taken = set(map(_order, batch))
+        self._waiting[kind] = [e for e in entries if e.order not in taken]
+        for entry in batch:
+            job = entry.job
             job._num_waiting -= 1
-            self._num_waiting -= 1
             if job.queued_s is None:
                 job.queued_s = time.monotonic() - job._start
-            batch.append(entry)
+        self._num_waiting -= len(batch)
         return batch
 
     def _compute_batch(self, batch):
-        kind, start = batch[0][3]._kind, time.monotonic()
+        kind, start = batch[0].job._kind, time.monotonic()
         try:
-            results = self._checked(kind, [entry[4] for entry in batch])
+            results = self._checked(kind, [entry.item for entry in batch])
         except Exception as error:
             self._compute_alone(kind, batch, error)
         else:
-            for (_, _, place, job, _), result in zip(
-                batch, results, strict=True
-            ):
-                self._give(job, place, result)
+            self._give(batch, results)
         seconds = max(time.monotonic() - start, 1e-6)
-        rate = len(batch) / seconds
-        if self._per_second is not None:
-            rate = _NEWEST * rate + (1 - _NEWEST) * self._per_second
-        self._per_second = rate
+        with self._changed:
+            rate = len(batch) / seconds * (len(self._threads) - self._num_idle)
+            if self._per_second is not None:
+                rate = _NEWEST * rate + (1 - _NEWEST) * self._per_second
+            self._per_second = rate
         if self._on_batch is not None:
             self._on_batch(kind, len(batch), seconds)
 
     def _compute_alone(self, kind, batch, error):
         """Computes a batch that has failed again, for each request alone."""
         by_job = collections.defaultdict(list)
-        for _, _, place, job, item in batch:
-            by_job[job].append((place, item))
+        for entry in batch:
+            by_job[entry.job].append(entry)
         for job, entries in by_job.items():
             if len(by_job) > 1:
                 try:
-                    items = [item for _, item in entries]
+                    items = [entry.item for entry in entries]
                     results = self._checked(kind, items)
                 except Exception as own_error:
                     error = own_error
                 else:
-                    for (place, _), result in zip(
-                        entries, results, strict=True
-                    ):
-                        self._give(job, place, result)
+                    self._give(entries, results)
                     continue
             with self._changed:
                 self._drop(job, error)
@@ -351,11 +368,42 @@ class BatchQueue:
             )
         return results
 
-    def _give(self, job, place, result):
-        job._results[place] = result
-        job._num_missing -= 1
-        if not job._num_missing:
+    def _give(self, entries, results):
+        done = []
+        with self._changed:
+            for entry, result in zip(entries, results, strict=True):
+                job = entry.job
+                job._results[entry.order[-1]] = result
+                job._num_missing -= 1
+                if not job._num_missing:
+                    done.append(job)
+        for job in done:
             _finish(job, results=job._results)
+
+
+def _order(entry):
+    return entry.order
+
+
+def _of_similar_length(entries, size):
+    """Chooses at most `size` entries for a batch, the first one among them.
+
+    They follow each other in length, and differ in it as little as can be.
+    """
+    if not entries:
+        return []
+    entries = sorted(entries, key=lambda entry: (entry.length, entry.order))
+    lengths = [max(entry.length, _SHORT) for entry in entries]
+    first = min(range(len(entries)), key=lambda n: entries[n].order)
+    for number in range(size, 1, -1):
+        places = range(
+            max(0, first - number + 1), min(first, len(entries) - number) + 1
+        )
+        found = [(lengths[n + number - 1] / lengths[n], n) for n in places]
+        ratio, place = min(found, default=(math.inf, 0))
+        if ratio <= _LONGEST_TO_SHORTEST:
+            return entries[place : place + number]
+    return [entries[first]]
 
 
 def _finish(job, results=None, error=None):

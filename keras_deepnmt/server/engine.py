@@ -50,11 +50,12 @@ TaskFunction = Callable[[Any, Sequence[Any]], list[Any]]
 class Engine:
     """Base class of engines.
 
-    One thread calls an engine, except for `lengths`, which any thread may call.
+    `num_threads` threads call an engine, and any thread may call `lengths`.
 
     Attributes:
         most_hypotheses: the largest number of translations of a sentence.
         batch_size: the number of sentences to compute together.
+        num_threads: the number of batches to compute at once.
         signatures: the names of the signatures that it runs.
         tasks: functions by the names of tasks; none where an engine has only
             the graphs of an export.
@@ -62,6 +63,7 @@ class Engine:
 
     most_hypotheses: int = 1
     batch_size: int = 32
+    num_threads: int = 1
     signatures: tuple[str, ...] = tuple(ROW_INPUTS)
     tasks: Mapping[str, TaskFunction] = {}
 

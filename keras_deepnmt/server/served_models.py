@@ -49,6 +49,7 @@ class Version:
             self._compute,
             batch_size=engine.batch_size,
             max_waiting=limits.max_waiting,
+            num_threads=engine.num_threads,
             wait_s=wait_s,
             prepare=self._warm_up,
             name=f"version {number}",

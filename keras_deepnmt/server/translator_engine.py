@@ -1,6 +1,10 @@
 """Translates for a server with a run, or a model of the package."""
 
+import contextlib
+import math
+import queue
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -50,8 +54,13 @@ class TranslatorEngine(Engine):
         self._translator = translator
         self._max_tokens = min(max_tokens, translator.max_source_length)
         self.most_hypotheses = translator.num_beams
-        # A translator computes two batches at a time where it has two cores.
-        self.batch_size = 2 * translator.batch_size
+        self.batch_size = translator.batch_size
+        # Each computes one batch at a time.
+        translators = translator.for_threads()
+        self.num_threads = len(translators)
+        self._free: queue.SimpleQueue = queue.SimpleQueue()
+        for each in translators:
+            self._free.put(each)
         self._state = translator.search_state
         self._graph = None
 
@@ -79,6 +88,9 @@ class TranslatorEngine(Engine):
         # unusual length need, too.
         self._search_padding(2 * batch_size, 8)
         self.translate(self.most_hypotheses, ["a"])
+        if shapes:
+            # As under load: the memory that this takes is kept.
+            self._search_at_once(max(shapes, key=math.prod))
         if keras.config.backend() == "tensorflow":
             # The graphs of an export, for what is asked for more rarely.
             self._graph = ServingGraph(translator)
@@ -90,6 +102,25 @@ class TranslatorEngine(Engine):
         padding = np.full((rows, length), PADDING_ID, "int32")
         self._translator.search(padding)
 
+    def _search_at_once(self, shape):
+        def search(_):
+            with self._free_translator() as translator:
+                translator.search(np.full(shape, PADDING_ID, "int32"))
+
+        with ThreadPoolExecutor(self.num_threads) as threads:
+            list(threads.map(search, range(self.num_threads)))
+
+    @contextlib.contextmanager
+    def _free_translator(self):
+        """Gives a translator to one thread."""
+        translator = self._free.get()
+        try:
+            # Each batch is searched as if it were the first one.
+            translator.search_state = self._state
+            yield translator
+        finally:
+            self._free.put(translator)
+
     def lengths(self, texts: Sequence[str]) -> list[int]:
         translator = self._translator
         ids = translator.source_tokenizer.encode(translator.tagged(texts))
@@ -98,9 +129,8 @@ class TranslatorEngine(Engine):
     def translate(
         self, number: int, texts: Sequence[str]
     ) -> list[list[Translation]]:
-        translator = self._translator
-        translator.search_state = self._state
-        nbest = translator.translate_nbest(list(texts), number)
+        with self._free_translator() as translator:
+            nbest = translator.translate_nbest(list(texts), number)
         return [list(map(Translation.of, found)) for found in nbest]
 
     def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
@@ -109,23 +139,24 @@ class TranslatorEngine(Engine):
         number = call.num_hypotheses or self.most_hypotheses
         if call.signature == "serving_default":
             number = 1
-        translator = self._translator
-        options = translator.options
-        if call.length_penalty is not None:
-            # It needs no other program.
-            translator.options = options.updated(
-                length_penalty=call.length_penalty
-            )
-        try:
-            translator.search_state = self._state
-            nbest = translator.translate_nbest([row[0] for row in rows], number)
-        finally:
-            translator.options = options
+        with self._free_translator() as translator:
+            options = translator.options
+            if call.length_penalty is not None:
+                # It needs no other program.
+                translator.options = options.updated(
+                    length_penalty=call.length_penalty
+                )
+            try:
+                nbest = translator.translate_nbest(
+                    [row[0] for row in rows], number
+                )
+            finally:
+                translator.options = options
         return [nbest_row(call, found, number) for found in nbest]
 
     def run_task(self, task: Task, rows: Sequence) -> list:
-        self._translator.search_state = self._state
-        return self.tasks[task.name](self._translator, rows)
+        with self._free_translator() as translator:
+            return self.tasks[task.name](translator, rows)
 
     def _run_graph(self, call, rows):
         if self._graph is None:

@@ -1,5 +1,6 @@
 """Searches and scores rows of token ids in batches, with a compiled model."""
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -98,6 +99,19 @@ class BatchDecoder:
         self._num_parts = (
             self.batches_at_once if num_weights < tuned.FEW_WEIGHTS else 1
         )
+
+    def for_thread(self) -> "BatchDecoder":
+        """Returns a decoder for another thread, with the same programs.
+
+        It computes one batch at a time.
+        """
+        decoder = copy.copy(self)
+        decoder.batches_at_once = decoder._num_parts = 1
+        decoder._chosen = {}
+        decoder._search = self._search.for_thread()
+        decoder._candidates = copy.copy(self._candidates)
+        decoder._scored_shapes = self._scored_shapes.copy()
+        return decoder
 
     @property
     def num_compilations(self) -> int:

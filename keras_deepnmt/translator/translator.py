@@ -1,5 +1,6 @@
 """Translates and scores text in batches of few shapes."""
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -267,6 +268,25 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         translator._tag_notice = self._tag_notice
         translator.directions = self.directions
         return translator
+
+    def for_threads(self) -> list["Translator"]:
+        """Returns translators that threads may call at once, one each.
+
+        They share this one's model, tokenizers and compiled programs, and have
+        options and a `search_state` of their own. There are as many as this
+        one computes batches at once; each of them computes one at a time.
+
+        Example:
+        >>> first, *_ = translator.for_threads()
+        >>> first.translate(["a little dog"])
+        ['ein kleiner Hund']
+        """
+        translators = []
+        for _ in range(self._decoder.batches_at_once):
+            translator = copy.copy(self)
+            translator._decoder = self._decoder.for_thread()
+            translators.append(translator)
+        return translators
 
     @property
     def tag(self) -> str | None:

@@ -74,8 +74,15 @@ def busy(queue, model):
     return queue
 
 
-def test_each_sentence_has_its_own_result(model):
-    queue = BatchQueue(model, batch_size=4, max_waiting=10_000, wait_s=0.001)
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_each_sentence_has_its_own_result(model, num_threads):
+    queue = BatchQueue(
+        model,
+        batch_size=4,
+        max_waiting=10_000,
+        num_threads=num_threads,
+        wait_s=0.001,
+    )
     random.seed(0)
     found, threads = {}, []
 
@@ -96,7 +103,7 @@ def test_each_sentence_has_its_own_result(model):
         thread.join(SECONDS)
     queue.close()
     assert len(found) == 16 * 5 and all(found.values())
-    assert len(model.threads) == 1
+    assert len(model.threads) <= num_threads
 
 
 def test_a_batch_is_filled_while_the_model_computes(busy, model):
@@ -112,7 +119,50 @@ def test_a_batch_has_sentences_of_similar_length(busy, model):
     model.may_go.set()
     for job in jobs:
         result(job)
-    assert model.batches == [["short"], ["long", "b"], ["as short"]]
+    assert model.batches == [["short", "as short"], ["b", "long"]]
+
+
+def test_a_batch_has_the_sentences_that_are_next_in_length(busy, model):
+    lengths = [30, 12, 40, 13, 31, 11, 33, 14]
+    jobs = [submit(busy, str(n), length=n) for n in lengths]
+    model.may_go.set()
+    for job in jobs:
+        result(job)
+    assert model.batches == [["30", "31", "33", "40"], ["11", "12", "13", "14"]]
+
+
+def test_sentences_of_any_length_have_their_turn(model):
+    queue = BatchQueue(model, batch_size=4, max_waiting=999, wait_s=0)
+    model.may_go.clear()
+    submit(queue, *["busy"] * 4)
+    long = submit(queue, "long", length=60)
+    short = [submit(queue, "short", length=5) for _ in range(40)]
+    model.may_go.set()
+    result(long)
+    assert ["long"] in model.batches[:2]
+    for job in short:
+        result(job)
+    queue.close()
+
+
+def test_threads_compute_batches_at_once(model):
+    both = threading.Barrier(2)
+
+    def compute(kind, items):
+        both.wait(SECONDS)
+        return model(kind, items)
+
+    queue = BatchQueue(compute, batch_size=4, num_threads=2, wait_s=0.2)
+    end = time.monotonic() + SECONDS
+    while queue._num_idle < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    # One batch has room for them: the threads divide what waits.
+    found = submit(queue, *"abcd")
+    assert result(found) == list("ABCD")
+    assert sorted(map(sorted, model.batches)) == [["a", "b"], ["c", "d"]]
+    assert len(model.threads) == 2
+    queue.close()
+    assert not any(thread.is_alive() for thread in model.threads)
 
 
 def test_a_batch_has_sentences_of_one_kind(busy, model):
@@ -200,6 +250,21 @@ def test_a_late_request_fails_and_is_not_computed(busy, model):
     with pytest.raises(TimeoutError):
         result(late)
     assert model.batches == [["other"]]
+
+
+def test_a_request_that_is_late_at_the_last_moment_fails_alone(model):
+    class Late(BatchQueue):
+        def _take(self, kind):
+            for entry in self._waiting[kind]:
+                if entry.item == "late":
+                    entry.job._deadline = 0
+            return super()._take(kind)
+
+    queue = Late(model, wait_s=0)
+    with pytest.raises(TimeoutError):
+        result(submit(queue, "late", seconds=SECONDS))
+    assert result(submit(queue, "after")) == ["AFTER"]
+    queue.close()
 
 
 def test_a_request_with_a_fault_fails_alone(busy, model):

@@ -5,10 +5,12 @@
 * the caller's thread reports progress, in the order of the batches
 * only a compiled model on a processor of several cores computes some at once
 * a single batch of a small model is divided among the cores
+* translators for several threads share programs, and nothing that changes
 """
 
 import functools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -82,6 +84,34 @@ def test_results_at_once_are_those_one_after_another(
         found = [translator.translate_nbest(TEXTS, 2) for _ in range(2)]
         assert found == expected
         assert len(reports) == alone.num_compilations
+
+
+def test_translators_for_threads_have_all_but_the_programs_of_their_own(make):
+    texts = TEXTS[:30], TEXTS[30:]
+    expected = [make(1).translate_nbest(some, 2) for some in texts]
+    translator = make(2)
+    first, second = translator.for_threads()
+    with ThreadPoolExecutor(2) as threads:
+        calls = [
+            threads.submit(one.translate_nbest, some, 2)
+            for one, some in zip((first, second), texts, strict=True)
+        ]
+        assert [call.result() for call in calls] == expected
+    assert first.search_state != second.search_state
+    assert not translator.search_state["num_sentences"]
+    first.num_beams = 2
+    assert (second.num_beams, translator.num_beams) == (3, 3)
+
+
+def test_translators_for_threads_share_programs(make):
+    translator, reports = make(2), []
+    listen(translator.model, reports.append)
+    first, second = translator.for_threads()
+    first.translate(SHORT_TEXTS[:8])
+    assert reports
+    reports.clear()
+    second.translate(SHORT_TEXTS[:8])
+    assert not reports
 
 
 def test_scores_at_once_are_those_one_after_another(make):

@@ -38,14 +38,15 @@ def add_compile(parser: VerbParser, lazily: bool = True) -> None:
     )
 
 
-def start_backend(cores: int | None = None) -> None:
+def start_backend(cores: int | None = None, keep_memory: bool = True) -> None:
     """Imports the backend, with the user's cache of compilations.
 
-    `cores` are those that this process uses, if it shares a machine.
+    `cores` are those that this process uses, if it shares a machine, and
+    `keep_memory` is that of `import_backend`.
     """
     # TensorFlow reads its flags when it first looks for devices.
     ask_for_user_cache()
-    import_backend()
+    import_backend(keep_memory)
     import keras
 
     if cores is not None:

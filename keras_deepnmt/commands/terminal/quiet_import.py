@@ -15,10 +15,11 @@ from keras_deepnmt.errors import UserError
 _LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
 
 
-def import_backend() -> None:
+def import_backend(keep_memory: bool = True) -> None:
     """Imports Keras and its backend without printing anything.
 
-    The process keeps the memory that it frees, see `keep_freed_memory`.
+    With `keep_memory` the process keeps the memory that it frees, see
+    `keep_freed_memory`.
 
     TensorFlow prints messages before it reads `TF_CPP_MIN_LOG_LEVEL`, so stderr
     is buffered during the import, and printed only if the import fails.
@@ -40,7 +41,8 @@ def import_backend() -> None:
             tf.config.list_physical_devices()
         from keras_deepnmt.training import keep_freed_memory
 
-        keep_freed_memory()
+        if keep_memory:
+            keep_freed_memory()
 
 
 @contextlib.contextmanager
