@@ -79,7 +79,7 @@ class PageDocument:
         self,
         translate_lines: TranslateLines,
         limits: RequestLimits,
-        batch_size: int,
+        num_at_once: int,
     ) -> AsyncIterator[int]:
         """Translates the texts; yields how many are done, after each step.
 
@@ -87,7 +87,7 @@ class PageDocument:
             translate_lines: translates some of the texts.
             limits: limits of the server. Only so many texts as one request may
                 have are asked for at a time, each with a time of its own.
-            batch_size: how many texts a model translates together.
+            num_at_once: how many texts a model translates at once.
 
         Raises:
             RequestError: if there is no place for the texts, or no time.
@@ -99,7 +99,7 @@ class PageDocument:
             key=lambda place: len(texts[place]),
             reverse=True,
         )
-        size = min(limits.max_sentences, _step_size(len(places), batch_size))
+        size = min(limits.max_sentences, _step_size(len(places), num_at_once))
         for start in range(0, len(places), size):
             step = places[start : start + size]
             found = await _patiently(
@@ -129,10 +129,10 @@ class PageDocument:
         ).encode()
 
 
-def _step_size(number, batch_size):
-    """How many texts to translate at a time: a batch, or less of a few."""
+def _step_size(number, num_at_once):
+    """How many texts to translate in a step; less where there are few."""
     few = max(_SMALLEST_STEP, -(-number // _FEWEST_STEPS))
-    return min(batch_size, few)
+    return min(num_at_once, few)
 
 
 async def _patiently(translate_lines, texts, limits):

@@ -257,8 +257,9 @@ def page_routes(
         handed = PageDocument(content, name, direction[:2])
         await handed.read()
         request.scope["observed"] |= {"sentences": handed.num_texts}
+        engine = version.engine
         steps = handed.translate(
-            translate_lines, limits, version.engine.batch_size
+            translate_lines, limits, engine.batch_size * engine.num_threads
         )
         if progress:
             return StreamingResponse(
