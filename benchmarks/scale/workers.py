@@ -69,7 +69,7 @@ def main():
     words = [given.run, "--input", "-", "--output", "-"]
     words += ["--num-beams", str(given.num_beams)]
     options = make_parser("translate-files").parse_args(words)
-    _, model = open_model(given.run, None)
+    model = open_model(options).sha256
     lines = [pair.source.encode() for pair in demo_pairs(given.lines)]
     size = given.block_lines
     blocks = [lines[n : n + size] for n in range(0, len(lines), size)]

@@ -143,6 +143,9 @@ class Inspector:
 
     It keeps what does not depend on the sentence, and is for one translator.
 
+    Attributes:
+        warm_up_rows: what a server calls it with before it has clients.
+
     Example:
     >>> found = Inspector()(translator, [("a little dog", "ein kleiner Hund")])
     >>> found[0]["target"]
@@ -151,6 +154,7 @@ class Inspector:
     [(0, 0), (1, 1), (2, 2)]
     """
 
+    warm_up_rows: Sequence[tuple[str, str]] = (("a", "a"),)
     _attention: MeanAttention | None = None
     _names: list[str] | None = None
 

@@ -26,6 +26,7 @@ from keras_deepnmt.commands.options.decoding import (
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.options.workers import add_workers
+from keras_deepnmt.commands.shards.ctranslate2_model import is_engine_folder
 from keras_deepnmt.commands.shards.files import (
     TSV,
     LineBlock,
@@ -66,7 +67,7 @@ _logger = logging.getLogger(__name__)
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt translate-files`."""
-    add_run_folder(parser)
+    add_run_folder(parser, "or folder of an export for CTranslate2")
     parser.add_argument(
         "--input",
         "-i",
@@ -131,15 +132,15 @@ def run(options: Namespace) -> None:
     _check(options)
     output = Path(options.output)
     shards = find_shards(options.input, output, options.format)
-    folder = find_run_folder(options.run)
+    folder = _folder(options.run)
     if not is_in_package(folder):
         # Workers run in other folders.
         options.run = str(folder.resolve())
     options["import"] = [_absolute(entry) for entry in options["import"]]
     given = given_decoding_options(options)
     import_backend()
-    model, sha256 = open_model(options.run, options.checkpoint)
-    made_of = _made_of(options, model, sha256, given)
+    model = open_model(options)
+    made_of = _made_of(options, model, given)
     results = OutputFolder(
         output, made_of, {"--cores-per-worker": options.cores_per_worker}
     )
@@ -155,7 +156,7 @@ def run(options: Namespace) -> None:
             )
         unreadable = []
         if open_shards:
-            job = _Job(options, results, open_shards, sha256)
+            job = _Job(options, results, open_shards, model.sha256)
             unreadable = job.run()
         _warn_of_faults(results, shards, output)
     if unreadable:
@@ -177,27 +178,25 @@ def _check(options):
                 )
 
 
+def _folder(model):
+    if is_engine_folder(model):
+        return Path(model)
+    return find_run_folder(model)
+
+
 def _absolute(entry):
     return str(Path(entry).resolve()) if Path(entry).is_file() else entry
 
 
-def _made_of(options, run, sha256, given) -> dict[str, Any]:
+def _made_of(options, model, given) -> dict[str, Any]:
     """What the translations depend on, by the names of options."""
-    from keras_deepnmt.decoding.options import SearchOptions
-    from keras_deepnmt.translator.loading import with_run_options
-
-    values = with_run_options(given, run.decoding)
-    found = SearchOptions.from_mapping(values).as_dict()
-    for name in ("batch_size", "batch_tokens", "max_source_length", "tag"):
-        found[name] = values.get(name)
-    # Folders of earlier versions lack it.
-    if values.get("target_language") is not None:
-        found["target_language"] = values["target_language"]
-    for name in ("format", "num_hypotheses", "score", "block_lines", "compile"):
+    found = model.made_of(given)
+    for name in ("format", "num_hypotheses", "score", "block_lines"):
         found[name] = options[name]
     return {
         "deepnmt": __version__,
-        "RUN": {"sha256": sha256},
+        **model.versions,
+        "RUN": {"sha256": model.sha256},
         **{option_name(name): value for name, value in found.items()},
     }
 

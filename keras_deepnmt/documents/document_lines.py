@@ -18,10 +18,15 @@ class LineTranslator:
         source_language: code of their language, by whose rules sentences are
             split; without the package `sentencex` each text is one sentence.
 
+    Attributes:
+        warm_up_rows: what a server calls it with before it has clients.
+
     Example:
     >>> LineTranslator("de")(translator, ["ein <b>kleiner</b> Hund"])
     [('a <b>little</b> dog', False)]
     """
+
+    warm_up_rows: Sequence[str] = ("a",)
 
     def __init__(self, source_language: str):
         try:

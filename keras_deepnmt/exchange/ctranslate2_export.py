@@ -1,5 +1,7 @@
 """Writes a plain Transformer for CTranslate2, and checks what was written."""
 
+import operator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -29,6 +31,18 @@ _ACTIVATIONS = {
     "silu": "SWISH",
     "tanh": "Tanh",
     "sigmoid": "Sigmoid",
+}
+# The options of a search in CTranslate2's words, and its other values of them.
+_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "num_beams": ("beam_size", int),
+    # It stops when it has a translation for each beam, or later.
+    "patience": ("patience", lambda value: max(value, 1.0)),
+    "length_penalty": ("length_penalty", float),
+    "min_length": ("min_decoding_length", int),
+    "no_repeat_ngram_size": ("no_repeat_ngram_size", int),
+    "allow_unknown": ("disable_unk", operator.not_),
+    "max_length_ratio": ("length_ratio", float),
+    "max_extra_tokens": ("extra_tokens", int),
 }
 
 
@@ -94,7 +108,7 @@ def export_ctranslate2(
         _write_model(translator, folder, dtype)
         return {
             "dtype": dtype,
-            "search": _search_options(translator),
+            "search": search_arguments(translator.options.as_dict()),
             "max_source_length": translator.max_source_length,
             "special_pieces": _special_pieces(translator.target_tokenizer),
         }
@@ -104,18 +118,41 @@ def export_ctranslate2(
     )
 
 
-def _search_options(translator):
-    """The arguments of CTranslate2's `translate_batch`."""
-    options = translator.options
+def search_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments of `translate.py` for options of a search.
+
+    Args:
+        options: Values by the names of `SearchOptions`. Those that CTranslate2
+            lacks are left out.
+
+    Returns:
+        The arguments by their names. `length_ratio` and `extra_tokens` are of
+        `translate.py`, the others of CTranslate2's `translate_batch`.
+
+    Example:
+    >>> search_arguments({"num_beams": 2, "num_groups": 2})
+    {'beam_size': 2}
+    """
     return {
-        "beam_size": options.num_beams,
-        "patience": max(options.patience, 1.0),
-        "length_penalty": options.length_penalty,
-        "min_decoding_length": options.min_length,
-        "no_repeat_ngram_size": options.no_repeat_ngram_size,
-        "disable_unk": not options.allow_unknown,
-        "length_ratio": options.max_length_ratio,
-        "extra_tokens": options.max_extra_tokens,
+        argument: convert(options[name])
+        for name, (argument, convert) in _ARGUMENTS.items()
+        if name in options
+    }
+
+
+def search_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options that `search_arguments` turned into arguments.
+
+    Example:
+    >>> search_options({"disable_unk": True})
+    {'allow_unknown': False}
+    """
+    return {
+        name: not arguments[argument]
+        if name == "allow_unknown"
+        else arguments[argument]
+        for name, (argument, _) in _ARGUMENTS.items()
+        if argument in arguments
     }
 
 

@@ -16,9 +16,12 @@ import sentencepiece
 
 
 class Model:
-    """The model of a folder, with its tokenizers and search options."""
+    """The model of a folder, with its tokenizers and search options.
 
-    def __init__(self, folder):
+    `threads` compute with it; 0 lets CTranslate2 decide.
+    """
+
+    def __init__(self, folder, threads=0):
         folder = Path(folder)
         content = json.loads((folder / "export.json").read_text("utf-8"))
         self.options = content["search"]
@@ -32,7 +35,10 @@ class Model:
         )
         # The type of the stored weights; others would be converted.
         self.translator = ctranslate2.Translator(
-            str(folder), device="auto", compute_type="default"
+            str(folder),
+            device="auto",
+            compute_type="default",
+            intra_threads=threads,
         )
 
     def pieces(self, text):
@@ -52,13 +58,12 @@ class Model:
         """
         rows = [self.pieces(text)[: self.longest - 1] for text in texts]
         full = [row for row in rows if row]
-        options = {**self.options, **changes}
+        options = {"max_batch_size": 32, **self.options, **changes}
         ratio, extra = options.pop("length_ratio"), options.pop("extra_tokens")
         # Each source has a limit of its own; ends count as tokens.
         limits = [math.ceil(ratio * (len(row) + 1)) + extra for row in full]
         found = self.translator.translate_batch(
             full,
-            max_batch_size=32,
             max_input_length=0,
             max_decoding_length=max(limits, default=1),
             num_hypotheses=number,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.engine_folders import check_engine_files
@@ -11,7 +12,17 @@ from keras_deepnmt.server.signatures import Call, nbest_row
 
 
 @dataclass(frozen=True)
-class _Hypothesis:
+class Hypothesis:
+    """A translation that CTranslate2 has found.
+
+    Attributes:
+        text: the translation.
+        score: by which the hypotheses of a sentence are sorted.
+        log_prob: the logarithm of its probability.
+        truncated: whether it was broken off at its maximum length.
+        source_truncated: whether the sentence was too long for the model.
+    """
+
     text: str
     score: float
     log_prob: float
@@ -28,6 +39,7 @@ class CTranslate2Engine(Engine):
     Args:
         directory: a folder that `deepnmt export --format ctranslate2` wrote.
         batch_size: the number of sentences to compute together.
+        threads: how many compute with it; 0 lets CTranslate2 decide.
 
     Raises:
         UserError: if a file is damaged or missing.
@@ -35,11 +47,16 @@ class CTranslate2Engine(Engine):
 
     signatures = ("serving_default", "translate_nbest", "score")
 
-    def __init__(self, directory: str | Path, batch_size: int | None = None):
+    def __init__(
+        self,
+        directory: str | Path,
+        batch_size: int | None = None,
+        threads: int = 0,
+    ):
         from keras_deepnmt.exchange.ctranslate2_program import Model
 
         check_engine_files(Path(directory))
-        self._model = Model(directory)
+        self._model = Model(directory, threads)
         self.most_hypotheses = self._model.options["beam_size"]
         self.batch_size = batch_size or type(self).batch_size
 
@@ -54,7 +71,7 @@ class CTranslate2Engine(Engine):
     ) -> list[list[Translation]]:
         return [
             list(map(Translation.of, found))
-            for found in self._nbest(texts, number)
+            for found in self.nbest(texts, number)
         ]
 
     def predict(self, call: Call, rows: Sequence[tuple]) -> list[dict]:
@@ -66,15 +83,24 @@ class CTranslate2Engine(Engine):
         changes = {}
         if call.length_penalty is not None:
             changes["length_penalty"] = call.length_penalty
-        nbest = self._nbest([row[0] for row in rows], number, **changes)
+        nbest = self.nbest([row[0] for row in rows], number, **changes)
         return [nbest_row(call, found, number) for found in nbest]
 
-    def _nbest(self, texts, number, **changes):
-        """Lists the hypotheses of each text."""
+    def nbest(
+        self, texts: Sequence[str], number: int, **changes: Any
+    ) -> list[list[Hypothesis]]:
+        """Lists the hypotheses of each text.
+
+        Args:
+            texts: the sentences.
+            number: how many there are at most of each.
+            **changes: other arguments of the search than those of the export,
+                as `exchange.ctranslate2_export.search_arguments` gives them.
+        """
         too_long = [n > self._model.longest for n in self.lengths(texts)]
         nbest = self._model.translate_nbest(list(texts), number, **changes)
         return [
-            [_Hypothesis(**each, source_truncated=is_long) for each in found]
+            [Hypothesis(**each, source_truncated=is_long) for each in found]
             for found, is_long in zip(nbest, too_long, strict=True)
         ]
 

@@ -3,8 +3,7 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 from keras_deepnmt.data.asked_sides import Asked
@@ -20,82 +19,120 @@ from keras_deepnmt.server.request_limits import RequestLimits
 
 # Not at other line ends, such as U+2028.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# A user sees how far it is.
+_FEWEST_STEPS = 4
+_SMALLEST_STEP = 8
 _TEXT_ENDS = (".txt", ".text")
 # A translation, and whether a part of the text was not read.
 TranslatedLine = tuple[str, bool]
 TranslateLines = Callable[[list[str]], Awaitable[Sequence[TranslatedLine]]]
 
 
-@dataclass(frozen=True)
 class PageDocument:
-    """A translated document.
+    """A document that was handed in, and is translated in steps.
+
+    Args:
+        content: its bytes.
+        name: its name, which says what it is.
+        languages: codes of the languages of the model.
 
     Attributes:
-        content: its bytes.
-        num_texts: how many of its texts were translated.
+        num_texts: how many of its texts are translated, once it was read.
         num_cut: of how many of them a part was not read, since a sentence is
             longer than the model allows.
     """
 
-    content: bytes
-    num_texts: int
-    num_cut: int
+    def __init__(self, content: bytes, name: str, languages: tuple[str, str]):
+        self.num_texts = self.num_cut = 0
+        self._content = content
+        self._name = name
+        self._kind = format_of_name(name)
+        self._languages = languages
+        self._lines: list[str] = []
+        self._texts: list[str] = []
+        self._translations: list[str] = []
 
+    async def read(self) -> None:
+        """Finds the texts of the document.
 
-async def translated_document(
-    content: bytes,
-    name: str,
-    languages: tuple[str, str],
-    translate_lines: TranslateLines,
-    limits: RequestLimits,
-) -> PageDocument:
-    """Translates a document.
+        Raises:
+            RequestError: if the document is damaged, or of another kind.
+        """
+        content, kind = self._content, self._kind
+        if self._name.lower().endswith(_TEXT_ENDS):
+            self._lines = _LINE.findall(_decoded(content))
+            self._texts = [line.strip() for line in self._lines]
+        elif kind in WITH_MARKUP and not compression_of(content[:HEAD_BYTES]):
+            self._texts = await _in_thread(
+                _texts, content, kind, self._languages
+            )
+        else:
+            raise RequestError(
+                400,
+                "a document must be plain text (.txt), XLIFF (.xlf, .xliff) or "
+                "TMX (.tmx), and not compressed.",
+            )
+        self._translations = list(self._texts)
+        self.num_texts = sum(map(bool, self._texts))
 
-    Args:
-        content: the bytes of the document.
-        name: its name, which says what it is.
-        languages: codes of the languages of the model.
-        translate_lines: translates some of the texts.
-        limits: limits of the server. Only so many texts as one request may
-            have are asked for at a time, each with a time of its own.
+    async def translate(
+        self,
+        translate_lines: TranslateLines,
+        limits: RequestLimits,
+        num_at_once: int,
+    ) -> AsyncIterator[int]:
+        """Translates the texts; yields how many are done, after each step.
 
-    Raises:
-        RequestError: if the document is damaged, or of another kind.
-    """
-    kind = format_of_name(name)
-    if name.lower().endswith(_TEXT_ENDS):
-        lines = _LINE.findall(_decoded(content))
-        texts = [line.strip() for line in lines]
-    elif kind in WITH_MARKUP and not compression_of(content[:HEAD_BYTES]):
-        texts = await _in_thread(_texts, content, kind, languages)
-    else:
-        raise RequestError(
-            400,
-            "a document must be plain text (.txt), XLIFF (.xlf, .xliff) or "
-            "TMX (.tmx), and not compressed.",
+        Args:
+            translate_lines: translates some of the texts.
+            limits: limits of the server. Only so many texts as one request may
+                have are asked for at a time, each with a time of its own.
+            num_at_once: how many texts a model translates at once.
+
+        Raises:
+            RequestError: if there is no place for the texts, or no time.
+        """
+        texts = self._texts
+        # Those of like length together, as a model computes them.
+        places = sorted(
+            (place for place, text in enumerate(texts) if text),
+            key=lambda place: len(texts[place]),
+            reverse=True,
         )
-    places = [place for place, text in enumerate(texts) if text]
-    translations, num_cut = list(texts), 0
-    for start in range(0, len(places), limits.max_sentences):
-        window = places[start : start + limits.max_sentences]
-        found = await _patiently(
-            translate_lines, [texts[place] for place in window], limits
-        )
-        for place, (text, is_cut) in zip(window, found, strict=True):
-            translations[place] = text
-            num_cut += is_cut
-    if kind in WITH_MARKUP:
-        made = await _in_thread(
-            _written, content, kind, languages, translations
-        )
-    else:
-        made = "".join(
+        size = min(limits.max_sentences, _step_size(len(places), num_at_once))
+        for start in range(0, len(places), size):
+            step = places[start : start + size]
+            found = await _patiently(
+                translate_lines, [texts[place] for place in step], limits
+            )
+            for place, (text, is_cut) in zip(step, found, strict=True):
+                self._translations[place] = text
+                self.num_cut += is_cut
+            yield start + len(step)
+
+    async def written(self) -> bytes:
+        """Returns the document with its translations.
+
+        Raises:
+            RequestError: if they cannot be written into it.
+        """
+        if self._kind in WITH_MARKUP:
+            return await _in_thread(
+                *(_written, self._content, self._kind, self._languages),
+                self._translations,
+            )
+        return "".join(
             line.replace(text, translation) if text else line
             for line, text, translation in zip(
-                lines, texts, translations, strict=True
+                self._lines, self._texts, self._translations, strict=True
             )
         ).encode()
-    return PageDocument(made, len(places), num_cut)
+
+
+def _step_size(number, num_at_once):
+    """How many texts to translate in a step; less where there are few."""
+    few = max(_SMALLEST_STEP, -(-number // _FEWEST_STEPS))
+    return min(num_at_once, few)
 
 
 async def _patiently(translate_lines, texts, limits):

@@ -1,11 +1,13 @@
 """What the web page asks for: translations with scores, and looks inside."""
 
 import asyncio
+import base64
+import json
 from math import isfinite
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 
 from keras_deepnmt.data.tags import tagged_sentence
@@ -16,7 +18,7 @@ from keras_deepnmt.server.bodies import parsed_json, read_body
 from keras_deepnmt.server.engine import Task
 from keras_deepnmt.server.libretranslate import ERRORS
 from keras_deepnmt.server.metrics import Metrics
-from keras_deepnmt.server.page_documents import translated_document
+from keras_deepnmt.server.page_documents import PageDocument
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
@@ -224,9 +226,18 @@ def page_routes(
         },
     )
     async def document(
-        request: Request, model: str, name: str, into: str | None = None
+        request: Request,
+        model: str,
+        name: str,
+        into: str | None = None,
+        progress: bool = False,
     ) -> Response:
-        """Translates a document: plain text, XLIFF or TMX."""
+        """Translates a document: plain text, XLIFF or TMX.
+
+        With `progress` the answer is lines of JSON. Each says how many of the
+        `texts` are `done`; the last one has the `document`, in Base64, and how
+        many texts were `cut`, or an `error` with its `status`.
+        """
         content = await read_body(request, limits)
         access.check(request)
         served, version = find_version(models, model)
@@ -243,20 +254,53 @@ def page_routes(
             )
 
         request.scope["observed"] |= {"model": served.name}
-        made = await translated_document(
-            content, name, direction[:2], translate_lines, limits
+        handed = PageDocument(content, name, direction[:2])
+        await handed.read()
+        request.scope["observed"] |= {"sentences": handed.num_texts}
+        engine = version.engine
+        steps = handed.translate(
+            translate_lines, limits, engine.batch_size * engine.num_threads
         )
-        request.scope["observed"] |= {"sentences": made.num_texts}
+        if progress:
+            return StreamingResponse(
+                _progress_lines(handed, steps),
+                media_type="application/x-ndjson",
+                # A proxy such as nginx would hold the lines back.
+                headers={"X-Accel-Buffering": "no"},
+            )
+        async for _ in steps:
+            pass
         return Response(
-            made.content,
+            await handed.written(),
             media_type="application/octet-stream",
             headers={
-                "X-Texts": str(made.num_texts),
-                "X-Texts-Cut": str(made.num_cut),
+                "X-Texts": str(handed.num_texts),
+                "X-Texts-Cut": str(handed.num_cut),
             },
         )
 
     return routes
+
+
+async def _progress_lines(handed, steps):
+    """Yields lines of JSON: how far a document is, and at the end itself."""
+
+    def line(**content):
+        return json.dumps(content) + "\n"
+
+    texts = handed.num_texts
+    yield line(done=0, texts=texts)
+    try:
+        async for done in steps:
+            yield line(done=done, texts=texts)
+        content = base64.b64encode(await handed.written()).decode()
+    except RequestError as error:
+        # The status was sent before.
+        yield line(error=error.message, status=error.status)
+    else:
+        yield line(
+            done=texts, texts=texts, cut=handed.num_cut, document=content
+        )
 
 
 def _body(form):

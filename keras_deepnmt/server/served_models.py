@@ -1,5 +1,6 @@
 """The models of a server, by their names and by their languages."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -51,7 +52,7 @@ class Version:
             max_waiting=limits.max_waiting,
             num_threads=engine.num_threads,
             wait_s=wait_s,
-            prepare=engine.warm_up,
+            prepare=self._warm_up,
             name=f"version {number}",
             on_batch=self._note,
         )
@@ -61,6 +62,15 @@ class Version:
         """Whether it is warm."""
         ready = self.queue.ready
         return ready.done() and ready.exception() is None
+
+    def _warm_up(self):
+        self.engine.warm_up()
+        for name, task in self.engine.tasks.items():
+            # Functions that have nothing to warm name no rows.
+            if rows := getattr(task, "warm_up_rows", ()):
+                # A model that cannot read them translates nonetheless.
+                with contextlib.suppress(UserError):
+                    self.engine.run_task(Task(name), rows)
 
     def _compute(
         self, kind: int | Call | Task, items: list[Any]

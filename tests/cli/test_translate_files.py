@@ -9,51 +9,26 @@ Here the worker is this process; `test_translate_files_by_ray.py` has others.
 * other options, changed files and other folders are refused
 """
 
-import contextlib
 import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from here_pool import work_here
 from shard_files import OPTIONS, contents, read_lines, write_shards
 
 from keras_deepnmt.bulk.ray_session import ray_session
 from keras_deepnmt.commands import translate_files
-from keras_deepnmt.commands.shards import worker
 from keras_deepnmt.commands.shards.files import read_blocks
 from keras_deepnmt.translator import Translator
-
-
-class HerePool:
-    """A pool whose only worker is this process."""
-
-    num_workers, num_unused_gpus = 1, 0
-
-    def __init__(self, ray, make, arguments, **_):
-        self._made = make(*arguments)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def results(self, calls):
-        return (self._made(*arguments) for arguments in calls)
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, digits):
     """The current folder, with files to translate, and words of commands."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(translate_files, "WorkerPool", HerePool)
-    monkeypatch.setattr(
-        translate_files,
-        "ray_session",
-        lambda *_: contextlib.nullcontext(),
-    )
-    monkeypatch.setattr(worker, "start_backend", lambda cores: None)
+    work_here(monkeypatch)
     write_shards(tmp_path)
     return [
         *("translate-files", digits / "run", "--input", "mono/*"),

@@ -37,7 +37,13 @@ def test_steps_elsewhere_give_the_same_folder(tmp_path, changes):
         lines[1], lines[7] = b"f\xfcr", b""
         lines[1500:1600] = lines[:100]
         file.write_bytes(b"\n".join(lines))
-    train = [corpus, dataclasses.replace(corpus, tag="<bt>", weight=2.0)]
+    train = [
+        corpus,
+        dataclasses.replace(corpus, tag="<bt>", weight=2.0),
+        dataclasses.replace(
+            write_pairs(tmp_path, "heavy", toy_pairs(2500)[:300]), weight=3.0
+        ),
+    ]
     options = PrepareOptions(
         train, valid_pairs=50, test_pairs=20, vocabulary_size=120, **changes
     )

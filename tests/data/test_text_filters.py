@@ -1,18 +1,13 @@
 """What must be true of filters.
 
-Each pair is refused by the first rule it
-breaks; the set of hashes is a set, and small.
+Each pair is refused by the first rule it breaks.
 """
 
-import tracemalloc
-
-import numpy as np
 import pytest
 
 from keras_deepnmt.data import normalization
 from keras_deepnmt.data.preparation.text_filters import (
     PairFilter,
-    SeenHashes,
     compared_text,
     hash_text,
 )
@@ -75,35 +70,6 @@ def test_hashes_tell_sides_apart_and_do_not_change():
     assert hash_text("a", "b c") != hash_text("a b", "c")
     # A fixed value: manifests of other days and machines must agree.
     assert hash_text("ein", "one") == 0xEC5FC5D3584AFBE4
-
-
-def test_seen_hashes_are_a_set():
-    random = np.random.default_rng(7)
-    seen, reference = SeenHashes(), set()
-    for size in random.integers(0, 300, 60):
-        block = random.integers(0, 5_000, size).astype("uint64")
-        expected = []
-        for value in block.tolist():
-            expected.append(value not in reference)
-            reference.add(value)
-        assert seen.add(block).tolist() == expected
-    assert len(seen) == len(reference)
-    everything = np.arange(5_000, dtype="uint64")
-    expected = [value in reference for value in range(5_000)]
-    assert seen.contains(everything).tolist() == expected
-
-
-def test_seen_hashes_take_at_most_16_bytes_each_while_they_grow():
-    random = np.random.default_rng(3)
-    seen, count = SeenHashes(), 1_000_000
-    tracemalloc.start()
-    try:
-        for _ in range(0, count, 4_096):
-            seen.add(random.integers(0, 2**64, 4_096, "uint64"))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= 16 * len(seen) + 1_000_000
 
 
 def test_the_rule_of_comparisons_is_made_once_for_all_texts(monkeypatch):

@@ -7,13 +7,14 @@ import contextlib
 import os
 import re
 import shutil
+import threading
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from threaded_server import threaded_server
-from toy_server import SECONDS, Capitals, ToyServer
+from toy_server import SECONDS, Capitals, ToyServer, write_lines
 
 from keras_deepnmt.analysis.figure import HeatMap, Table
 from keras_deepnmt.analysis.report_page import Section, report_page
@@ -437,6 +438,82 @@ def test_a_document_is_handed_in_and_back(visit, tmp_path):
     file.write_text("a" * 6_000)
     user.page.set_input_files("#file", file)
     user.sees("too large", "#document-status")
+
+
+@contextlib.contextmanager
+def slow_lines(server):
+    """Lets texts of documents wait; yields what lets them go on, in steps."""
+    may_go, begun = threading.Semaphore(0), threading.Semaphore(0)
+    tasks = server.engine.tasks
+
+    def wait(texts):
+        begun.release()
+        assert may_go.acquire(timeout=SECONDS)
+        return write_lines(texts)
+
+    server.engine.tasks = {**tasks, "lines": wait}
+    try:
+        yield may_go, begun
+    finally:
+        server.engine.tasks = tasks
+        may_go.release(99)
+
+
+def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
+    from axe_playwright_python.sync_playwright import Axe
+
+    user = visit()
+    file = tmp_path / "notes.txt"
+    file.write_text("ein Hund\n" * 12)
+    spoken = user.page.evaluate_handle(
+        "() => { const said = [], s = document.querySelector("
+        "'#document-spoken'); new MutationObserver(() => "
+        "said.push(s.textContent)).observe(s, {childList: true}); return said }"
+    )
+    bar = user.page.get_by_role("progressbar", name="Texts translated")
+    with slow_lines(shared_server) as (may_go, begun):
+        user.page.set_input_files("#file", file)
+        user.sees("0 of 12", "#document-count")
+        assert bar.get_attribute("value") == "0"
+        found = Axe().run(user.page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        may_go.release()
+        user.sees("4 of 12", "#document-count")
+        values = bar.evaluate("bar => [bar.value, bar.max]")
+        assert values == [4, 12]
+        may_go.release(2)
+        user.sees("12 texts translated.", "#document-status")
+    assert bar.is_hidden()
+    assert user.page.evaluate("document.activeElement.download")
+    # A screen reader hears it now and then.
+    assert [text for text in spoken.json_value() if text] == [
+        "4 of 12 texts are translated.",
+        "8 of 12 texts are translated.",
+    ]
+
+
+def test_a_document_can_be_cancelled_with_the_keyboard(
+    visit, shared_server, tmp_path
+):
+    user = visit()
+    file = tmp_path / "notes.txt"
+    file.write_text("ein Hund\n" * 40)
+    with slow_lines(shared_server) as (may_go, begun):
+        user.page.set_input_files("#file", file)
+        assert begun.acquire(timeout=SECONDS)
+        user.page.focus("#file")
+        user.page.keyboard.press("Tab")
+        user.page.keyboard.press("Enter")
+        user.sees("Cancelled.", "#document-status")
+        assert user.page.locator("#document-progress").is_hidden()
+        assert user.page.evaluate("document.activeElement.id") == "file"
+        may_go.release()
+        # The server does not go on with it.
+        assert not begun.acquire(timeout=0.5)
+        may_go.release(99)
+        file.write_text("zwei")
+        user.page.set_input_files("#file", file)
+        user.sees("1 text translated.", "#document-status")
 
 
 def test_a_document_may_be_dropped_anywhere(visit):

@@ -1,10 +1,13 @@
 """What the web page gets from a server."""
 
+import base64
+import json
 import re
+import threading
 from importlib import resources
 
 import pytest
-from toy_server import Capitals
+from toy_server import MODELS, SECONDS, Capitals, look_inside
 
 from keras_deepnmt.server.request_limits import RequestLimits
 
@@ -27,10 +30,10 @@ def ask(server, path, headers=None, **content):
     return server.client.post(f"/page/{path}", json=content, headers=headers)
 
 
-def hand_in(server, content, name, model="one"):
+def hand_in(server, content, name, model="one", **given):
     return server.client.post(
         "/page/document",
-        params={"model": model, "name": name},
+        params={"model": model, "name": name, **given},
         content=content.encode() if isinstance(content, str) else content,
     )
 
@@ -143,6 +146,31 @@ def test_requests_of_the_page_have_limits_and_keys(make_server, path):
     error(ask(server, path, key, **unknown), 404)
 
 
+def test_looks_into_a_model_are_tried_before_it_is_ready(make_server):
+    class Looking:
+        """Needs long for its first rows."""
+
+        warm_up_rows = (("a", "a"),)
+        seen = ()
+        may_go = threading.Event()
+
+        def __call__(self, pairs):
+            self.seen += tuple(pairs)
+            assert self.may_go.wait(SECONDS)
+            return look_inside(pairs)
+
+    engine, looking = Capitals(), Looking()
+    engine.tasks = {"inspect": looking}
+    engine.is_warm.clear()
+    server = make_server(engine=engine, models=MODELS[:1])
+    engine.is_warm.set()
+    assert server.client.get("/readyz").status_code == 503
+    looking.may_go.set()
+    server.wait_until_ready()
+    assert looking.seen == (("a", "a"),)
+    assert server.client.get("/readyz").status_code == 200
+
+
 def test_an_export_only_translates(make_server):
     engine = Capitals()
     engine.tasks = {}
@@ -165,6 +193,31 @@ def test_a_text_comes_back_line_by_line(make_server):
     assert answer.headers["X-Texts"] == "5"
     assert answer.headers["X-Texts-Cut"] == "1"
     assert all(len(batch) <= 2 for batch in server.engine.batches)
+
+
+def test_lines_of_progress_come_before_the_document(server):
+    text = "".join(f"wort {'x' * (n % 5)}\n\n" for n in range(30)) + "b~"
+    answer = hand_in(server, text, "a.txt", progress=True)
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    document = base64.b64decode(lines[-1].pop("document")).decode()
+    assert document == text.upper()
+    assert lines.pop() == {"done": 31, "texts": 31, "cut": 1}
+    # A batch at a time, each with texts of like length.
+    assert lines == [
+        {"done": min(done, 31), "texts": 31} for done in range(0, 35, 4)
+    ]
+    lengths = [len(t) for batch in server.engine.batches for t in batch]
+    assert lengths == sorted(lengths, reverse=True)
+    # What is known before the first line has its status.
+    error(hand_in(server, "a", "a.docx", progress=True), 400)
+
+
+def test_an_error_after_the_first_line_is_the_last_line(server):
+    server.models.by_name["one"].current.queue.close()
+    answer = hand_in(server, "a", "a.txt", progress=True)
+    first, last = map(json.loads, answer.text.splitlines())
+    assert answer.status_code == 200 and first == {"done": 0, "texts": 1}
+    assert last == {"error": "the server stops.", "status": 503}
 
 
 def test_xliff_and_tmx_come_back_with_translations(server):

@@ -111,15 +111,19 @@ class _HelpFormatter(
         return f"{text} Default: {default}."
 
 
-def add_run_folder(parser: VerbParser) -> None:
-    """Adds the positional argument for the run folder."""
+def add_run_folder(parser: VerbParser, more: str = "") -> None:
+    """Adds the positional argument for the run folder.
+
+    `more` says what else it may be.
+    """
+    before, end = (", ", f", {more}.") if more else (", or ", ".")
     parser.add_argument(
         "run",
         metavar="RUN",
         type=str,
         help="Run folder written by `deepnmt train`, preset folder written by "
-        "`deepnmt export --format preset`, or name of a trained model "
-        "(`deepnmt models --trained`).",
+        f"`deepnmt export --format preset`{before}name of a trained model "
+        f"(`deepnmt models --trained`){end}",
     )
 
 

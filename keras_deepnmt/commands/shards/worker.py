@@ -10,9 +10,10 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.compilation import start_backend
-from keras_deepnmt.commands.options.decoding import load_translator
 from keras_deepnmt.commands.options.own_code import given_code
+from keras_deepnmt.commands.shards.ctranslate2_model import CTranslate2Model
 from keras_deepnmt.commands.shards.files import TSV
+from keras_deepnmt.commands.shards.run_model import RunModel
 from keras_deepnmt.commands.terminal.line_faults import (
     NOT_UTF8,
     TRANSLATION_CUT,
@@ -47,7 +48,7 @@ class BlockTranslator:
     Args:
         options: the options of `deepnmt translate-files`.
         environment: variables of the environment of the command.
-        model: the hash that `open_model` has returned to the command.
+        model: the hash of the model that `open_model` has given the command.
 
     Raises:
         UserError: if the model is another one here.
@@ -65,17 +66,13 @@ class BlockTranslator:
         self._code = given_code(self._options)
         self._code.__enter__()
         start_backend(self._options.cores_per_worker)
-        _, found = open_model(self._options.run, self._options.checkpoint)
-        if found != model:
+        self._model = open_model(self._options)
+        if self._model.sha256 != model:
             raise UserError(
                 f"{self._options.run}: is another model on the machine "
                 f"{platform.node()}. Copy the folder there again."
             )
-        self._translator = load_translator(self._options)
-        if self._options.compile is False:
-            self._translator = self._translator.replaced(compiled=False)
-        self._number = self._options.num_hypotheses
-        self._state = self._translator.steady_search_state(self._number)
+        self._model.load()
 
     def __call__(self, lines: Sequence[bytes]) -> TranslatedLines:
         """Translates the lines of a block."""
@@ -87,13 +84,10 @@ class BlockTranslator:
             except UnicodeDecodeError:
                 texts.append("")
                 faults.append((place, NOT_UTF8["skip"]))
-        translator = self._translator
-        translator.search_state = self._state
-        translator.on_truncated = lambda places: faults.extend(
-            (place, source_cut(translator.max_source_length))
-            for place in places
-        )
-        nbest = translator.translate_nbest(texts, self._number)
+        nbest, cut = self._model.translate(texts)
+        faults += [
+            (place, source_cut(self._model.max_source_length)) for place in cut
+        ]
         faults += [
             (place, TRANSLATION_CUT)
             for place, found in enumerate(nbest)
@@ -107,7 +101,7 @@ class BlockTranslator:
         if self._options.format != TSV:
             return _LINE_ENDS.sub(" ", found[0].text)
         cells = [_cell(text)]
-        for number in range(self._number):
+        for number in range(self._options.num_hypotheses):
             has_one = number < len(found)
             cells.append(_cell(found[number].text) if has_one else "")
             if self._options.score:
@@ -132,23 +126,26 @@ def column_names(num_hypotheses: int, score: bool) -> list[str]:
     return names
 
 
-def open_model(folder: str, checkpoint: str | None) -> tuple[Any, str]:
-    """Reads a run, or a checkpoint of it, and the hash of its model.
+def open_model(options: Namespace) -> RunModel | CTranslate2Model:
+    """Opens what translates, without loading it; needs the backend.
+
+    Args:
+        options: the options of `deepnmt translate-files`.
 
     Raises:
-        UserError: if there is no such run, or it is damaged.
+        UserError: if there is no such model, or it is damaged.
     """
-    from keras_deepnmt.files import lines_sha256
-    from keras_deepnmt.runs.checkpoints import open_run
+    from keras_deepnmt.exchange.engine_folders import find_engine
 
-    run = open_run(folder, checkpoint)
-    parts = (
-        run.weights_sha256,
-        run.source_tokenizer.sha256,
-        run.target_tokenizer.sha256,
-        str(run.summary.get("overrides")),
+    engine = find_engine(options.run)
+    if engine is None:
+        return RunModel(options)
+    if engine.format == "ctranslate2":
+        return CTranslate2Model(options)
+    raise UserError(
+        f"{options.run}: is a folder for {engine.name}, which translates no "
+        "files. Give the run itself, or an export for CTranslate2."
     )
-    return run, lines_sha256(parts)
 
 
 def _cell(text):

@@ -3,7 +3,7 @@
 import itertools
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -162,56 +162,76 @@ class FolderWriter:
         sample = HeldOutSample(
             sum(self._held_out_pairs()) if train else 0, options.seed
         )
-        task = self.bars.add_task(f"Reading {split}", total=None)
-        reader = PairReader(
-            split,
-            corpora,
-            options.reasons(),
-            options.pair_filter if train else None,
-            train and options.drop_duplicates,
-            self.maker.normalizations,
-            sample,
-            self.bad_lines,
-            self.rejected,
-            self.languages if train else None,
-            self.own_filters if train else {},
-            lambda count: self.bars.advance(task, count),
-            self.map_blocks or map_here,
-            options.context,
-        )
+        reading = self.bars.add_task(f"Reading {split}", total=None)
+        # The size of a pipe is not known.
         files = [
             file
-            for corpus in (*corpora, *reader.read_twice)
+            for corpus in corpora
             for file in dict.fromkeys((corpus.source, corpus.target))
         ]
-        # The size of a pipe is not known.
         total = sum(f.stat().st_size for f in files if f.is_file())
-        self.bars.update(task, total=total or None)
+        self.bars.update(reading, total=total or None)
         with ExitStack() as stack:
+            reader = stack.enter_context(
+                PairReader(
+                    self.spool_folder,
+                    split,
+                    corpora,
+                    options.reasons(),
+                    options.pair_filter if train else None,
+                    train and options.drop_duplicates,
+                    self.maker.normalizations,
+                    sample,
+                    self.bad_lines,
+                    self.rejected,
+                    self.languages if train else None,
+                    self.own_filters if train else {},
+                    lambda count: self.bars.advance(reading, count),
+                    self.map_blocks or map_here,
+                    options.context,
+                )
+            )
             spool = stack.enter_context(self._new_spool(split))
             raw = () if train else self._open_texts(split, stack)
-            try:
-                reader.find_heavier_pairs(options.errors)
-            except UserError:
-                pass  # reported when this corpus is read again
-            self.left_out[split] = []
+            read = []
             for corpus in corpora:
+                with self._noted_errors():
+                    read.append(reader.read(corpus))
+            self._find_repetitions(reader, train)
+            filtering = self.bars.add_task(
+                f"Filtering {split}", total=reader.counts["read"]
+            )
+            self.left_out[split] = []
+            for one in read:
                 left_out = LeftOut(
-                    str(corpus.source),
+                    str(one.corpus.source),
                     options if train else None,
-                    corpus.direction,
+                    one.corpus.direction,
                 )
-                try:
-                    entry = reader.read(corpus, spool, left_out, raw)
-                except UserError as error:
-                    self.unreadable.append(str(error))
-                    continue
-                self.entries.append({"split": split, **entry})
-                self._warn_of_skipped(entry)
-                self.left_out[split].append(left_out)
+                with self._noted_errors():
+                    entry = reader.keep(
+                        *(one, spool, left_out, raw),
+                        lambda count: self.bars.advance(filtering, count),
+                    )
+                    self.entries.append({"split": split, **entry})
+                    self._warn_of_skipped(entry)
+                    self.left_out[split].append(left_out)
         self.spools[split] = spool
         self.filters[split] = {**reader.counts, "kept": spool.pairs}
         return sample
+
+    @contextmanager
+    def _noted_errors(self) -> Iterator[None]:
+        """Notes that a corpus could not be read, to report all at once."""
+        try:
+            yield
+        except UserError as error:
+            self.unreadable.append(str(error))
+
+    def _find_repetitions(self, reader, train):
+        if train and self.options.drop_duplicates:
+            task = self.bars.add_task("Finding repetitions", total=1.0)
+            reader.find_repetitions(lambda done: self.bars.advance(task, done))
 
     def _warn_of_skipped(self, entry):
         """Says which entries of a file with both sides have no pair."""

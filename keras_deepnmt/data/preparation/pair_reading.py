@@ -1,9 +1,18 @@
-"""The first pass of `prepare`: from text files to temporary files."""
+"""The first pass of `prepare`: from text files to temporary files.
+
+It has two rounds. In the first one, pairs are read and judged one by one; they
+wait on disk, and so do their hashes. In the second one, repetitions are known,
+and the pairs that are kept are written.
+"""
 
 import collections
 import functools
 import itertools
+import pickle
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,98 +27,30 @@ from keras_deepnmt.data.preparation.filter_warnings import LeftOut
 from keras_deepnmt.data.preparation.held_out_sample import HeldOutSample
 from keras_deepnmt.data.preparation.language_filter import (
     Direction,
-    LanguageFilter,
     LanguageFilters,
 )
-from keras_deepnmt.data.preparation.overlap import HeavierPairs
+from keras_deepnmt.data.preparation.pair_judging import JudgedPair, PairJudge
 from keras_deepnmt.data.preparation.rejected_pairs import RejectedPairs
+from keras_deepnmt.data.preparation.repetitions import Repetitions
 from keras_deepnmt.data.preparation.spool import BLOCK_PAIRS, ORIGIN, Spool
-from keras_deepnmt.data.preparation.text_filters import (
-    PairFilter,
-    SeenHashes,
-    compared_text,
-    hash_text,
-)
+from keras_deepnmt.data.preparation.text_filters import PairFilter
 from keras_deepnmt.data.tags import tagged_text
 
 
-class JudgedPair(NamedTuple):
-    """What can be said of a pair without the others.
+class ReadCorpus(NamedTuple):
+    """A corpus whose pairs were judged.
 
     Attributes:
-        texts: both sides.
-        compared: both sides as filters read them.
-        reason: why it is left out, if it is.
-        hash: by which repetitions are found; 0 if it is left out.
-        fits_languages: whether it has the languages that were asked for.
+        corpus: the corpus.
+        entry: that of the manifest, still without the number of kept pairs.
+        position: where its pairs begin in the file of judged pairs.
+        blocks: how many blocks of them there are.
     """
 
-    texts: tuple[str, str]
-    compared: tuple[str, str]
-    reason: str | None
-    hash: int
-    fits_languages: bool
-
-
-class PairJudge:
-    """Decodes the pairs of a block, and says which of them break a rule.
-
-    Args:
-        normalizations: as in `PairReader`.
-        pair_filter: as in `PairReader`.
-        languages: as in `PairReader`.
-    """
-
-    def __init__(
-        self,
-        normalizations: tuple[Normalization, Normalization],
-        pair_filter: PairFilter | None,
-        languages: LanguageFilter | None,
-    ):
-        self._normalizations = normalizations
-        self._filter = pair_filter
-        self._languages = languages
-
-    def __call__(
-        self, sides: Sequence[tuple[bytes, bytes, str]], tag: str | None
-    ) -> list[JudgedPair | None]:
-        """Returns what is known of each pair; `None` if it is not UTF-8.
-
-        `sides` are source and target of each, and the context of the source.
-        """
-        found: list[JudgedPair | None] = []
-        for *pair, before in sides:
-            try:
-                texts = pair[0].decode("utf-8"), pair[1].decode("utf-8")
-            except UnicodeDecodeError:
-                found.append(None)
-            else:
-                found.append(self.judge(texts, tag, before))
-        return found
-
-    def judge(
-        self, texts: tuple[str, str], tag: str | None, before: str = ""
-    ) -> JudgedPair:
-        """Returns what is known of a pair of texts.
-
-        Rules are about the texts alone; `before` is the context of the source.
-        """
-        compared = compared_text(texts[0]), compared_text(texts[1])
-        reason = self._reason(texts, compared)
-        if reason is not None:
-            return JudgedPair(texts, compared, reason, 0, True)
-        fits = True
-        if self._languages is not None:
-            (fits,) = self._languages.keeps([compared])
-        known = _hash(compared, tag, before)
-        texts = f"{before}{texts[0]}", texts[1]
-        return JudgedPair(texts, compared, None, known, fits)
-
-    def _reason(self, texts, compared):
-        for rule, text in zip(self._normalizations, texts, strict=True):
-            if rule.is_empty(text):
-                return "empty"
-        return self._filter and self._filter.reason(*compared)
+    corpus: CorpusFiles
+    entry: dict
+    position: int
+    blocks: int
 
 
 class _Pair(NamedTuple):
@@ -120,6 +61,9 @@ class _Pair(NamedTuple):
 class PairReader:
     """Reads the corpora of one split and spools the pairs that are kept.
 
+    `read` is called for each corpus, then `find_repetitions`, and then `keep`
+    for each. As a context manager it frees the disk that it used in `folder`.
+
     `reasons` are those for which pairs may be left out, which are counted.
     `pair_filter=None` refuses pairs with an empty side only. A side is empty if
     its tokenizer, whose rule is in `normalizations`, reads nothing.
@@ -128,12 +72,14 @@ class PairReader:
     `block_filters` name further reasons, and return for pairs, as
     `compared_text` gives them, which of them to keep. `sample` receives every
     kept pair, and `rejected` every other one. `progress` is called with the
-    number of bytes read since its last call. `map_blocks` calls `PairJudge`.
-    `context` is the number of sentences before each source sentence.
+    number of bytes read since its last call. `map_blocks` calls `PairJudge` and
+    `RepeatedRows`. `context` is the number of sentences before each source
+    sentence.
     """
 
     def __init__(
         self,
+        folder: Path,
         split: str,
         corpora: Sequence[CorpusFiles],
         reasons: Sequence[str],
@@ -157,67 +103,51 @@ class PairReader:
         self._pair_filter = pair_filter
         self._languages = languages
         self._map_blocks = map_blocks
-        self._seen = SeenHashes() if drop_duplicates else None
-        self._heavier = HeavierPairs(corpora if drop_duplicates else [])
+        self._files = ExitStack()
+        self._repetitions = None
+        if drop_duplicates:
+            self._repetitions = self._files.enter_context(
+                Repetitions(folder, map_blocks)
+            )
+        # No other program can write to a file without a name.
+        self._judged = self._files.enter_context(
+            tempfile.TemporaryFile(dir=folder)
+        )
+        self._num_judged = 0  # those with a row of `Repetitions`
         self._sample = sample
         self._bad_lines = bad_lines
         self._rejected = rejected
         self._block_filters = block_filters or {}
         self._progress = progress
 
-    @property
-    def read_twice(self) -> list[CorpusFiles]:
-        """The corpora that `find_heavier_pairs` reads."""
-        return self._heavier.corpora
+    def __enter__(self) -> "PairReader":
+        return self
 
-    def find_heavier_pairs(self, errors: str):
-        """Reads the corpora that are heavier than an earlier one.
+    def __exit__(self, *error):
+        self._files.close()
 
-        A pair counts for the heaviest corpus that has it. `errors` is that of
-        `PrepareOptions`.
-        """
-        for corpus in self.read_twice:
-            # These lines are reported when their corpus is read again.
-            lines = BadLines(errors)
-            for block in self._blocks(PairLines(corpus)):
-                decoded = (
-                    (_decode(sides, corpus, line, lines), before)
-                    for line, *sides, before in block
-                )
-                hashes = [
-                    _hash(tuple(map(compared_text, texts)), corpus.tag, before)
-                    for texts, before in decoded
-                    if texts is not None
-                ]
-                self._heavier.add(corpus, np.array(hashes, "uint64"))
-
-    def read(
-        self, corpus: CorpusFiles, spool: Spool, left_out: LeftOut, raw_files=()
-    ) -> dict:
-        """Spools the pairs of a corpus and returns its manifest entry.
-
-        Kept pairs are spooled as they are, and also written to the two open
-        text files in `raw_files`, if given, with the tag of the corpus.
-        `left_out` receives the others.
-        """
+    def read(self, corpus: CorpusFiles) -> ReadCorpus:
+        """Reads a corpus and judges its pairs, which wait on disk."""
         pair_lines = PairLines(corpus)
-        before, lines = spool.pairs, 0
+        lines = blocks = 0
+        position = self._judged.tell()
         for block, judged in self._judged_blocks(pair_lines, corpus):
             lines += len(block)
-            pairs = self._filter_block(block, judged, corpus, left_out)
-            if pairs:
-                self._keep(pairs, corpus, spool, raw_files)
+            blocks += 1
+            pairs = self._decoded(block, judged, corpus)
+            hashes = [p.judged.hash for p in pairs if p.judged.reason is None]
+            if self._repetitions is not None:
+                self._repetitions.add(np.array(hashes, "uint64"), corpus.weight)
+            pickle.dump((self._num_judged, pairs), self._judged)
+            self._num_judged += len(hashes)
         self.counts["read"] += lines
-        for reason, count in left_out.counts.items():
-            # Without this reason the command fails in the end.
-            self.counts[reason] = self.counts.get(reason, 0) + count
-        return {
+        entry = {
             "name": corpus.name,
             "source": str(corpus.source),
             "target": str(corpus.target),
             "sha256": pair_lines.sha256,
             "lines": lines,
-            "pairs": spool.pairs - before,
+            "pairs": 0,
             "weight": corpus.weight,
             "tag": corpus.tag,
             "direction": list(corpus.direction),
@@ -227,6 +157,45 @@ class PairReader:
                 else {}
             ),
         }
+        return ReadCorpus(corpus, entry, position, blocks)
+
+    def find_repetitions(self, progress=lambda share: None):
+        """Finds pairs that occur again, when all corpora are read.
+
+        A pair counts for the corpus with the largest weight that has it, or
+        else the first. `progress` is called with the share that was done since
+        its last call.
+        """
+        if self._repetitions is not None:
+            self._repetitions.find(progress)
+
+    def keep(
+        self,
+        read: ReadCorpus,
+        spool: Spool,
+        left_out: LeftOut,
+        raw_files=(),
+        progress=lambda pairs: None,
+    ) -> dict:
+        """Spools the pairs of a corpus and returns its manifest entry.
+
+        Kept pairs are spooled as they are, and also written to the two open
+        text files in `raw_files`, if given, with the tag of the corpus.
+        `left_out` receives the others. `progress` is called with the number of
+        pairs since its last call.
+        """
+        before = spool.pairs
+        self._judged.seek(read.position)
+        for _ in range(read.blocks):
+            row, block = pickle.load(self._judged)
+            pairs = self._filter_block(row, block, read.corpus, left_out)
+            if pairs:
+                self._spool(pairs, read.corpus, spool, raw_files)
+            progress(len(block))
+        for reason, count in left_out.counts.items():
+            # Without this reason the command fails in the end.
+            self.counts[reason] = self.counts.get(reason, 0) + count
+        return {**read.entry, "pairs": spool.pairs - before}
 
     def _blocks(self, pair_lines) -> Iterator[list]:
         """Iterates over lists of lines: number, source, target and context."""
@@ -257,9 +226,36 @@ class PairReader:
             self._normalizations,
             pair_filter and pair_filter(corpus.direction),
             languages and languages[corpus.direction],
+            bool(self._block_filters),
         )
 
-    def _keep(self, pairs, corpus, spool, raw_files):
+    def _decoded(self, block, judged, corpus) -> list[_Pair]:
+        """Returns the pairs, also those that are not UTF-8."""
+        return [
+            _Pair(
+                line,
+                found
+                if found is not None
+                else self._judge_undecodable(sides, corpus, line, before),
+            )
+            for (line, *sides, before), found in zip(block, judged, strict=True)
+        ]
+
+    def _judge_undecodable(self, sides, corpus, line, before) -> JudgedPair:
+        """Judges a pair with replaced bytes, or leaves it out.
+
+        Here, since the lines are named in their order.
+        """
+        texts = _decode(sides, corpus, line, self._bad_lines)
+        if texts is not None:
+            judge = PairJudge(*self._judge_of(corpus))
+            return judge.judge(texts, corpus.tag, before)
+        texts = tuple(
+            side.decode("utf-8", "backslashreplace") for side in sides
+        )
+        return JudgedPair(texts, None, "encoding", 0, True)
+
+    def _spool(self, pairs, corpus, spool, raw_files):
         origins = np.empty(len(pairs), ORIGIN)
         origins["corpus"] = self._corpora.index(corpus)
         origins["line"] = [pair.line for pair in pairs]
@@ -272,25 +268,24 @@ class PairReader:
             raw_files[1].writelines(pair[1] + "\n" for pair in texts)
 
     def _filter_block(
-        self, block, judged, corpus, left_out: LeftOut
+        self, row, block, corpus, left_out: LeftOut
     ) -> list[_Pair]:
-        def leave_out(line, reason, texts):
-            left_out.add(reason, line, *texts)
-            self._rejected.add(self._split, corpus, line, reason, *texts)
+        def leave_out(pair, reason):
+            left_out.add(reason, pair.line, *pair.judged.texts)
+            self._rejected.add(
+                self._split, corpus, pair.line, reason, *pair.judged.texts
+            )
 
         pairs = []
-        for (line, *sides, before), found in zip(block, judged, strict=True):
-            if found is None:
-                found = self._judge_undecodable(sides, corpus, line, before)
-            if isinstance(found, JudgedPair) and found.reason is None:
-                pairs.append(_Pair(line, found))
-            elif isinstance(found, JudgedPair):
-                leave_out(line, found.reason, found.texts)
+        for pair in block:
+            if pair.judged.reason is None:
+                pairs.append(pair)
             else:
-                leave_out(line, "encoding", found)
+                leave_out(pair, pair.judged.reason)
         filters: dict[str, Callable] = {}
-        if self._seen is not None:
-            filters["duplicate"] = functools.partial(self._are_new, corpus)
+        if self._repetitions is not None:
+            # They are those that have rows.
+            filters["duplicate"] = functools.partial(self._are_new, row)
         if self._languages is not None:
             filters["language"] = _fit_languages
         for reason, keeps in self._block_filters.items():
@@ -299,27 +294,13 @@ class PairReader:
             kept = list(keeps(pairs)) if pairs else []
             for pair, keep in zip(pairs, kept, strict=True):
                 if not keep:
-                    leave_out(pair.line, reason, pair.judged.texts)
+                    leave_out(pair, reason)
             pairs = list(itertools.compress(pairs, kept))
         return pairs
 
-    def _judge_undecodable(self, sides, corpus, line, before):
-        """Returns a pair with replaced bytes, or its texts if it is left out.
-
-        Here, since the lines are named in their order.
-        """
-        texts = _decode(sides, corpus, line, self._bad_lines)
-        if texts is not None:
-            judge = PairJudge(*self._judge_of(corpus))
-            return judge.judge(texts, corpus.tag, before)
-        return tuple(side.decode("utf-8", "backslashreplace") for side in sides)
-
-    def _are_new(self, corpus, pairs) -> list[bool]:
-        hashes = np.array([pair.judged.hash for pair in pairs], "uint64")
-        # A pair that a heavier corpus has is new there.
-        new = ~self._heavier.contain(corpus, hashes)
-        new[new] = self._seen.add(hashes[new])
-        return new.tolist()
+    def _are_new(self, row, pairs) -> list[bool]:
+        repeated = self._repetitions.are_repeated(row, row + len(pairs))
+        return (~repeated).tolist()
 
 
 def _fit_languages(pairs):
@@ -345,9 +326,3 @@ def _before(window, source: bytes, target: bytes) -> str:
     """The context of a line; one with two empty sides ends a document."""
     ends = not source.strip() and not target.strip()
     return window.before(source.decode("utf-8", "replace"), ends)
-
-
-def _hash(texts: tuple[str, str], tag: str | None, before: str = "") -> int:
-    # With another tag or context a pair is another one: a model reads another
-    # source.
-    return hash_text(*texts, *filter(None, (tag, before)))

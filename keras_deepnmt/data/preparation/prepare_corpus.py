@@ -1,11 +1,9 @@
 """Turns aligned text files into a prepared folder, in two streaming passes.
 
 The first pass filters the pairs and writes them to temporary files; the second
-converts them to ids and writes shards. Memory holds at most 24 bytes per pair:
-8 for its hash (16 while hashes are merged) and 4 for its two lengths. A corpus
-that weighs more than an earlier one is read twice, and its pairs need 8 bytes
-more. Shortlists and scores of alignments, if they are asked for, need up to 2
-GB more, one after the other.
+converts them to ids and writes shards. Memory holds 4 bytes per pair, for its
+two lengths; texts and hashes are on disk. Shortlists and scores of alignments,
+if they are asked for, need up to 2 GB more, one after the other.
 """
 
 import logging

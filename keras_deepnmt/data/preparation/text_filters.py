@@ -5,8 +5,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from keras_deepnmt.data.normalization import load_normalization
 from keras_deepnmt.data.word_units import word_counter
 
@@ -94,50 +92,3 @@ class PairFilter:
         if shorter < self.min_length or longer > self.max_length:
             return "length"
         return "ratio" if longer > self.max_ratio * shorter else None
-
-
-class SeenHashes:
-    """A growing set of 64-bit hashes in sorted arrays.
-
-    Arrays of similar size are merged, so a hash takes 8 bytes, and 16 during
-    the largest merge; in a Python set it would take 60 or more.
-
-    Example:
-    >>> seen = SeenHashes()
-    >>> seen.add(np.array([3, 5, 3], "uint64")).tolist()
-    [True, True, False]
-    """
-
-    def __init__(self):
-        self._levels: list[np.ndarray] = []
-
-    def __len__(self) -> int:
-        return sum(len(level) for level in self._levels)
-
-    def contains(self, hashes: np.ndarray) -> np.ndarray:
-        """Returns for each uint64 hash whether it is in the set."""
-        contained = np.zeros(len(hashes), bool)
-        for level in self._levels:
-            places = np.searchsorted(level, hashes)
-            places[places == len(level)] = 0
-            contained |= level[places] == hashes
-        return contained
-
-    def add(self, hashes: np.ndarray) -> np.ndarray:
-        """Adds uint64 hashes and returns which were new.
-
-        Only the first of equal new hashes counts as new.
-        """
-        new = np.zeros(len(hashes), bool)
-        new[np.unique(hashes, return_index=True)[1]] = True
-        new &= ~self.contains(hashes)
-        if new.any():
-            self._levels.append(np.sort(hashes[new]))
-        while len(self._levels) > 1 and len(self._levels[-2]) <= 2 * len(
-            self._levels[-1]
-        ):
-            merged = np.concatenate(self._levels[-2:])
-            del self._levels[-2:]
-            merged.sort()
-            self._levels.append(merged)
-        return new

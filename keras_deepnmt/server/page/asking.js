@@ -44,6 +44,10 @@ async function failureOf(answer) {
   const { status } = answer;
   const seconds = Number(answer.headers.get("Retry-After")) || undefined;
   const retryAfter = status === 429 || status === 503 ? seconds ?? 2 : undefined;
+  return new Failure(wordsOf(status, said), { status, retryAfter });
+}
+
+function wordsOf(status, said) {
   const words = {
     401: "The server asks for a key.",
     403: "The server does not know this key.",
@@ -53,8 +57,7 @@ async function failureOf(answer) {
     503: "The model is not ready yet.",
     504: "The translation took too long. Try a shorter sentence.",
   };
-  const message = words[status] ?? sentence(said || `Status ${status}.`);
-  return new Failure(message, { status, retryAfter });
+  return words[status] ?? sentence(said || `Status ${status}.`);
 }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -73,10 +76,31 @@ export async function ask(path, content, signal) {
   return answer.json();
 }
 
-export async function sendFile(path, file) {
-  return send(path, {
+// Sends a file; yields the lines of JSON that answer it, as they come.
+export async function* sendFile(path, file, signal) {
+  const answer = await send(path, {
     method: "POST",
     headers: { "Content-Type": "application/octet-stream" },
     body: file,
+    signal,
   });
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let held = "";
+  for (;;) {
+    const { value, done } = await reader.read().catch((error) => {
+      if (error.name === "AbortError") throw error;
+      return { done: true };
+    });
+    if (done) break;
+    held += decoder.decode(value, { stream: true });
+    const lines = held.split("\n");
+    held = lines.pop();
+    for (const line of lines) {
+      const content = JSON.parse(line);
+      if (content.error)
+        throw new Failure(wordsOf(content.status, content.error), content);
+      yield content;
+    }
+  }
 }

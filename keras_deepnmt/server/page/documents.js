@@ -1,46 +1,78 @@
 // A document goes to the server, and comes back with translations.
-import { sendFile } from "./asking.js";
+import { Failure, sendFile } from "./asking.js";
 import { byId, make } from "./elements.js";
+
+// So many parts of a document are told to screen readers.
+const SPOKEN_PARTS = 4;
 
 export function startDocuments({ modelOf, maxBytes, onfailure }) {
   const [drop, input, status] = ["drop", "file", "document-status"].map(byId);
-  let isBusy = false;
+  const [work, spoken, bar, count, cancel] = [
+    "document-work",
+    "document-spoken",
+    "document-progress",
+    "document-count",
+    "document-cancel",
+  ].map(byId);
+  let running = null;
 
   async function translate(file) {
-    if (!file || isBusy) return;
+    if (!file || running) return;
     const model = modelOf();
     if (file.size > maxBytes) {
       say(`${file.name} is too large: the server takes ${maxBytes} bytes.`, true);
       return;
     }
-    isBusy = true;
+    running = new AbortController();
     say(`Translating ${file.name} …`);
+    begin();
     try {
       const fields = new URLSearchParams({ model: model.name, name: file.name });
       if (model.into) fields.set("into", model.into);
-      const answer = await sendFile(`page/document?${fields}`, file);
-      const blob = await answer.blob();
-      const [texts, cut] = ["X-Texts", "X-Texts-Cut"].map((name) =>
-        Number(answer.headers.get(name)),
-      );
-      const name = file.name.replace(/(\.[^.]*)?$/, `.${model.target}$1`);
-      const link = make(
-        "a",
-        { href: URL.createObjectURL(blob), download: name },
-        `Save ${name}`,
-      );
-      say(`${texts} texts translated. `);
-      if (cut)
-        status.append(`${cut} of them have a sentence that is too long. `);
-      status.append(link);
-      link.focus();
+      fields.set("progress", "true");
+      const path = `page/document?${fields}`;
+      let last = {};
+      for await (last of sendFile(path, file, running.signal)) show(last);
+      if (last.document === undefined)
+        throw new Failure("The server has stopped before the end.");
+      offer(last, file.name.replace(/(\.[^.]*)?$/, `.${model.target}$1`));
     } catch (error) {
-      say(error.message, true);
-      onfailure(error);
+      const isCancelled = error.name === "AbortError";
+      say(isCancelled ? "Cancelled." : error.message, !isCancelled);
+      if (work.contains(document.activeElement)) input.focus();
+      if (!isCancelled) onfailure(error);
     } finally {
-      isBusy = false;
+      running = null;
+      work.hidden = true;
       input.value = "";
     }
+  }
+
+  // Without a value the bar says that the end is not known.
+  function begin() {
+    bar.removeAttribute("value");
+    count.textContent = spoken.textContent = "";
+    work.hidden = false;
+  }
+
+  function show({ done, texts }) {
+    const part = Math.floor((SPOKEN_PARTS * done) / texts);
+    const before = Math.floor((SPOKEN_PARTS * bar.value) / texts);
+    bar.max = Math.max(texts, 1);
+    bar.value = done;
+    count.textContent = `${done} of ${texts}`;
+    if (part > before && done < texts)
+      spoken.textContent = `${done} of ${texts} texts are translated.`;
+  }
+
+  function offer({ texts, cut, document: encoded }, name) {
+    const bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0));
+    const href = URL.createObjectURL(new Blob([bytes]));
+    const link = make("a", { href, download: name }, `Save ${name}`);
+    say(`${texts} ${texts === 1 ? "text" : "texts"} translated. `);
+    if (cut) status.append(`${cut} of them have a sentence that is too long. `);
+    status.append(link);
+    link.focus();
   }
 
   function say(text, isBad = false) {
@@ -48,6 +80,7 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     status.className = isBad ? "message bad" : "message";
   }
 
+  cancel.addEventListener("click", () => running?.abort());
   input.addEventListener("change", () => translate(input.files[0]));
   // Anywhere on the page, so that a browser does not open the file instead.
   addEventListener("dragover", (event) => {
