@@ -260,6 +260,7 @@ def all_slots(num_decoder_layers, feeds_back):
         "target_embedding_layer": RunningMeanEmbedding(),
         "encoder_self_attention": ScaledAttention(num_heads=2),
         "decoder_self_attention": ScaledAttention(num_heads=2),
+        "decoder_cross_attention": ScaledAttention(num_heads=2),
         "encoder_aggregation": MeanAggregation(feeds_back),
         "decoder_aggregation": MeanAggregation(feeds_back),
         "encoder_fusion": MemoryByBlock(num_decoder_layers),

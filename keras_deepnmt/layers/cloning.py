@@ -1,5 +1,7 @@
 """Prototype layers: kept as configurations, cloned where they are used."""
 
+import inspect
+
 import keras
 
 
@@ -156,3 +158,15 @@ def _without_shared_ids(config):
     if isinstance(config, list):
         return [_without_shared_ids(value) for value in config]
     return config
+
+
+def build_with(layer, *shapes):
+    """Builds a layer with the shapes of its inputs.
+
+    Those that its method `build` does not take are left out, as for a layer
+    that has none of its own.
+    """
+    parameters = inspect.signature(layer.build).parameters.values()
+    if not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        shapes = shapes[: len(parameters)]
+    layer.build(*shapes)

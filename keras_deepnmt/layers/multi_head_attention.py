@@ -123,7 +123,11 @@ class MultiHeadAttention(keras.layers.Layer):
     """
 
     # Slots of a model that the layer fits: a recipe may name it there.
-    slots = ("encoder_self_attention", "decoder_self_attention")
+    slots = (
+        "encoder_self_attention",
+        "decoder_self_attention",
+        "decoder_cross_attention",
+    )
 
     # Its cache can be shared by the hypotheses of a sentence.
     keeps_history = True
@@ -291,6 +295,22 @@ class MultiHeadAttention(keras.layers.Layer):
                 "positions of queries and keys. Received: cache_index=None. "
                 "Use an attention without `relative_position` for "
                 "cross-attention."
+            )
+
+    def check_slot(self, slot):
+        """Refuses relative positions where queries and keys are of two texts.
+
+        Args:
+            slot: str. The name of a slot of a model.
+
+        Raises:
+            ValueError: for `relative_position` in a slot of cross-attention.
+        """
+        if slot == "decoder_cross_attention" and self.relative_position:
+            raise ValueError(
+                f"`{slot}` must have no `relative_position`: queries and keys "
+                "are of two texts. Received: "
+                f"{prototype_name(self.relative_position)}."
             )
 
     def init_cache(self, batch_size, max_length, num_beams=1):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_mask
+from keras_deepnmt.layers.cloning import build_with, prototype_config
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
@@ -23,16 +24,21 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     In incremental decoding, `init_cache` creates the cache of the target, to
     which each step adds a position, and `static_cache` the cache of the
     source, which is computed once per sentence.
-    Differs from the paper: as `TransformerEncoderBlock`; `self_attention`
-    replaces the self-attention by another layer, and `residual_connection` what
-    is around each sub-layer.
+    Differs from the paper: as `TransformerEncoderBlock`; `self_attention` and
+    `cross_attention` replace the two attentions by other layers, and
+    `residual_connection` what is around each sub-layer.
     Cost: `8 D^2 + 2 D F` weights.
 
     Args:
-        num_heads, intermediate_dim, self_attention, dropout,
-        attention_dropout, activation, layer_norm_epsilon, normalize_first,
-        key_bias, attention_initializer, relative_position, residual_connection,
-        kernel_initializer, **kwargs: as in `TransformerEncoderBlock`.
+        num_heads, intermediate_dim: as in `TransformerEncoderBlock`.
+        cross_attention: unbuilt layer that is called as `MultiHeadAttention`
+            with query, value and `attention_mask=`, with a `static_cache` of
+            the value, and is cloned; or `None` for `MultiHeadAttention`.
+        **options: `self_attention`, `dropout`, `attention_dropout`,
+            `activation`, `layer_norm_epsilon`, `normalize_first`, `key_bias`,
+            `attention_initializer`, `relative_position`,
+            `residual_connection`, `kernel_initializer`, `name`, `dtype` and
+            `trainable`, as in `TransformerEncoderBlock`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
@@ -64,11 +70,20 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.1.
     """
 
+    def __init__(
+        self, num_heads, intermediate_dim, *, cross_attention=None, **options
+    ):
+        super().__init__(num_heads, intermediate_dim, **options)
+        # Not `cross_attention`: the weights are in files under that name.
+        self.cross_attention_config = prototype_config(cross_attention)
+
     def build(self, inputs_shape, memory_shape=None):
         super().build(inputs_shape)
         memory_shape = memory_shape or inputs_shape
-        self.cross_attention = self._make_attention("cross_attention")
-        self.cross_attention.build(inputs_shape, memory_shape)
+        self.cross_attention = self._make_attention(
+            "cross_attention", self.cross_attention_config
+        )
+        build_with(self.cross_attention, inputs_shape, memory_shape)
         self.cross_attention_residual = self._make_residual(
             "cross_attention_residual"
         )
@@ -102,9 +117,11 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         # Cross-attention
         mask = memory_padding_mask
         if mask is not None:
-            keys = static_cache and static_cache["key"]  # (B, N H, S)
-            shape = memory.shape[:2] if keys is None else keys.shape[::2]
-            check_mask("memory_padding_mask", mask, shape)
+            if static_cache is None:
+                check_mask("memory_padding_mask", mask, memory.shape[:2])
+            elif "key" in static_cache:
+                shape = static_cache["key"].shape[::2]  # (B, S)
+                check_mask("memory_padding_mask", mask, shape)
             mask = ops.expand_dims(mask, 1)  # (B, 1, S)
         y = self.cross_attention_residual.before(x)
         if static_cache is None:
@@ -157,3 +174,9 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
     def compute_output_shape(self, inputs_shape, memory_shape=None):
         return inputs_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "cross_attention": self.cross_attention_config,
+        }

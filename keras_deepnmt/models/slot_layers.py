@@ -18,6 +18,7 @@ SLOT_PURPOSES = {
     "target_embedding_layer": _EMBEDDINGS,
     "encoder_self_attention": _SELF_ATTENTION,
     "decoder_self_attention": _SELF_ATTENTION,
+    "decoder_cross_attention": "replaces the attention to the source",
     "encoder_aggregation": _AGGREGATION,
     "decoder_aggregation": _AGGREGATION,
     "encoder_fusion": "gives each decoder block a mixture of encoder states",

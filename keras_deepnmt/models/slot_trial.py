@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import keras
 from keras import ops
 
-from keras_deepnmt.layers.cloning import clone_prototype, prototype_of
+from keras_deepnmt.layers.cloning import (
+    build_with,
+    clone_prototype,
+    prototype_of,
+)
 from keras_deepnmt.models.slot_layers import (
     SLOT_LAYERS,
     fitting_classes,
@@ -37,6 +41,10 @@ SIGNATURES = {
     "(B, S, D)",
     "decoder_self_attention": "layer(query, use_causal_mask=) and returns "
     f"(B, T, D){_ATTENTION_STEP}",
+    "decoder_cross_attention": "layer(query, value, attention_mask=) and "
+    "returns (B, T, D); in step-by-step decoding as layer(query, "
+    "attention_mask=, cache=), with a cache from its method "
+    "static_cache(value), and returns (output, cache)",
     "encoder_aggregation": "layer(layer_states, padding_mask=) and returns "
     "(B, S, D)",
     "decoder_aggregation": "layer(layer_states, padding_mask=, "
@@ -104,6 +112,8 @@ def _try_slot(slot, arguments, policy, sizes):
             trial.embeddings()
         elif slot.endswith("self_attention"):
             trial.self_attention()
+        elif slot == "decoder_cross_attention":
+            trial.cross_attention()
         elif slot.endswith("aggregation"):
             trial.aggregation(arguments[f"num_{_side(slot)}_layers"])
         elif slot == "encoder_fusion":
@@ -170,7 +180,7 @@ def _clonable(slot, config):
 
 
 def _clone(slot, config, arguments, policy):
-    if slot.endswith("self_attention"):
+    if slot.endswith("_attention"):
         initializer = arguments["attention_initializer"]
         return clone_prototype(config, slot, policy, initializer)
     if slot in ("residual_connection", "layer_drop"):
@@ -255,6 +265,17 @@ class _Trial:
             options["layer_states"] = [self.state(self.step_shape)] * number
         self.step(self.state(self.step_shape), **options)
 
+    def cross_attention(self):
+        memory = self.state((_BATCH, _SOURCE, self.sizes.memory))
+        mask = _symbol((_BATCH, 1, _SOURCE), "bool")
+        self.call(self.state(), memory, attention_mask=mask)
+        if not hasattr(self.layer, "static_cache"):
+            self.refuse("which has no method `static_cache`")
+        query = self.state(self.step_shape)
+        cache = self.trace(self.layer.static_cache, memory)
+        result = self.trace(self.layer, query, attention_mask=mask, cache=cache)
+        self.expect_output_and_cache(result)
+
     def aggregation(self, num_layers):
         options = {"padding_mask": self.padding_mask}
         if self.slot == "decoder_aggregation":
@@ -335,14 +356,18 @@ class _Trial:
             options["attention_mask"] = _symbol(shape, "bool")
         options |= {"cache": cache, "cache_index": _symbol((), "int32")}
         result = self.trace(self.layer, inputs, **options)
-        if not isinstance(result, tuple | list) or len(result) != 2:
-            self.refuse(f"which returns {_describe(result)} in a decoding step")
-        self.expect(result[0], self.step_shape, " in a decoding step")
+        self.expect_output_and_cache(result)
         before, after = _describe(cache), _describe(result[1])
         if before != after:
             self.refuse(
                 f"which makes {after} of the cache {before} in a decoding step"
             )
+
+    def expect_output_and_cache(self, result):
+        """Refuses a layer whose decoding step returns something else."""
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            self.refuse(f"which returns {_describe(result)} in a decoding step")
+        self.expect(result[0], self.step_shape, " in a decoding step")
 
     def init_cache(self):
         """Makes the cache of a few hypotheses and positions."""
@@ -362,8 +387,9 @@ class _Trial:
             # As the model does, so that Keras builds the layer as there.
             self.check_arguments(self.layer.call, inputs, options)
             try:
-                if self.slot.endswith("self_attention"):
-                    self.layer.build(self.shape)  # as the blocks do
+                if self.slot.endswith("_attention"):
+                    shapes = [tensor.shape for tensor in inputs]
+                    build_with(self.layer, *shapes)  # as the blocks do
                 else:
                     self.layer(*inputs, **options)
             except Exception as error:

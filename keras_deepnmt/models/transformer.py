@@ -47,6 +47,9 @@ class Transformer(Seq2Seq):
       have slots for all of them, as in `layers.MultiHeadAttention`.
     * `encoder_self_attention`, `decoder_self_attention`: called like
       `layers.MultiHeadAttention` or `layers.MultiLayerAttention`.
+    * `decoder_cross_attention`: called like `layers.MultiHeadAttention` with
+      decoder states, the memory and `attention_mask=`, in a search with a
+      `cache=` from its method `static_cache(memory)`.
     * `encoder_aggregation`, `decoder_aggregation`: called like
       `layers.LayerAggregation` with the blocks' outputs after the last block.
       If its attribute `feeds_back` is true, it is called after every block and
@@ -166,6 +169,7 @@ class Transformer(Seq2Seq):
         target_embedding_layer=None,
         encoder_self_attention=None,
         decoder_self_attention=None,
+        decoder_cross_attention=None,
         encoder_aggregation=None,
         decoder_aggregation=None,
         encoder_fusion=None,

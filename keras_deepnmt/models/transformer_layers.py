@@ -30,6 +30,7 @@ SLOTS = (
     "target_embedding_layer",
     "encoder_self_attention",
     "decoder_self_attention",
+    "decoder_cross_attention",
     "encoder_aggregation",
     "decoder_aggregation",
     "encoder_fusion",
@@ -207,9 +208,14 @@ class TransformerLayers:
             "key_bias",
             "attention_initializer",
         )
+        options = {name: self.arguments[name] for name in names}
+        if side == "decoder":
+            options["cross_attention"] = self.arguments[
+                "decoder_cross_attention"
+            ]
         return [
             block(
-                **{name: self.arguments[name] for name in names},
+                **options,
                 self_attention=self_attention_at(
                     self.arguments[f"{side}_self_attention"], number
                 ),

@@ -11,15 +11,14 @@ PAPER = "Ainslie et al. (2023)"
 
 @register_variant(Transformer, {"tiny": tiny}, PAPER)
 def transformer_gqa(arguments):
-    """Two heads of the decoder's self-attention share keys and values.
-
-    The paper has them in cross-attention as well, which is no slot.
-    """
+    """Two heads of each attention of the decoder share keys and values."""
     num_heads = arguments["num_heads"]
+    grouped = MultiHeadAttention(
+        num_heads, num_key_value_heads=max(1, num_heads // 2)
+    )
     return {
-        "decoder_self_attention": MultiHeadAttention(
-            num_heads, num_key_value_heads=max(1, num_heads // 2)
-        )
+        "decoder_self_attention": grouped,
+        "decoder_cross_attention": grouped,
     }
 
 

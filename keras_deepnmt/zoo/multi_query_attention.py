@@ -1,4 +1,4 @@
-"""Preset of Shazeer (2019): multi-query attention in the decoder."""
+"""Preset of Shazeer (2019): multi-query attention."""
 
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.models.transformer import Transformer
@@ -11,15 +11,16 @@ PAPER = "Shazeer (2019)"
 
 @register_variant(Transformer, {"tiny": tiny}, PAPER)
 def transformer_mqa(arguments):
-    """All heads of the decoder's self-attention share keys and values.
-
-    The paper has this in all attention; cross-attention is no slot.
-    """
-    return {
-        "decoder_self_attention": MultiHeadAttention(
-            arguments["num_heads"], num_key_value_heads=1
-        )
-    }
+    """All heads of an attention share keys and values, in all attentions."""
+    layer = MultiHeadAttention(arguments["num_heads"], num_key_value_heads=1)
+    return dict.fromkeys(
+        (
+            "encoder_self_attention",
+            "decoder_self_attention",
+            "decoder_cross_attention",
+        ),
+        layer,
+    )
 
 
 describe_paper(

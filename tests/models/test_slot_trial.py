@@ -15,6 +15,8 @@ from keras import ops
 from toy_slots import all_slots
 
 from keras_deepnmt import layers
+from keras_deepnmt.decoding import search
+from keras_deepnmt.decoding.scoring import score_targets
 from keras_deepnmt.models import ConvSeq2Seq, Transformer
 from keras_deepnmt.models.slot_layers import SLOT_PURPOSES
 from keras_deepnmt.models.slot_trial import SIGNATURES
@@ -86,6 +88,31 @@ class NoStepArguments(CachedAttention):
 
 
 @register
+class WithoutCache(keras.layers.Layer):
+    """Adds the mean of the source to each position."""
+
+    def call(self, query, value, attention_mask=None):
+        return query + self.mean(value)
+
+    def mean(self, value):
+        return ops.mean(value, axis=1, keepdims=True)
+
+
+@register
+class MeanOfSource(WithoutCache):
+    """The same, with a cache of its own kind."""
+
+    def call(self, query, value=None, attention_mask=None, cache=None):
+        if cache is None:
+            return super().call(query, value)
+        num_beams = query.shape[0] // cache["mean"].shape[0]
+        return query + ops.repeat(cache["mean"], num_beams, axis=0), cache
+
+    def static_cache(self, value):
+        return {"mean": self.mean(value)}
+
+
+@register
 class Unfinished(keras.layers.Layer):
     """Its configuration lacks an argument that is not plain data."""
 
@@ -122,6 +149,7 @@ ATTENTIONS = {
     "encoder_self_attention": (
         "HybridSelfAttention, MultiHeadAttention, MultiLayerAttention."
     ),
+    "decoder_cross_attention": "MultiHeadAttention.",
     "decoder_self_attention": (
         "AverageAttention, HybridSelfAttention, MultiHeadAttention, "
         "MultiLayerAttention, SimplerSimpleRecurrentUnit."
@@ -168,6 +196,17 @@ ATTENTIONS = {
             "decoder_self_attention",
             lambda: CachedAttention("a longer cache"),
             "makes {sum: (14, 2, 8)} of the cache {sum: (14, 1, 8)}",
+        ),
+        (
+            "decoder_cross_attention",
+            WithoutCache,
+            "WithoutCache, which has no method `static_cache`",
+        ),
+        (
+            "decoder_cross_attention",
+            lambda: layers.HybridSelfAttention(2, ("global",)),
+            "HybridSelfAttention, a layer for `encoder_self_attention`, "
+            "`decoder_self_attention`",
         ),
         (
             "encoder_self_attention",
@@ -238,6 +277,31 @@ def test_a_layer_of_the_slot_says_itself_which_option_is_wrong():
         with pytest.raises(ValueError, match='not contain "backward"') as info:
             transformer(decoder_self_attention=layer)
         assert "\n" not in str(info.value)
+
+
+def test_cross_attention_takes_no_relative_positions():
+    layer = layers.MultiHeadAttention(
+        2, relative_position=layers.RotaryPositionEmbedding()
+    )
+    transformer(decoder_self_attention=layer)
+    with pytest.raises(ValueError, match="no `relative_position`.*Rotary"):
+        transformer(decoder_cross_attention=layer)
+
+
+def test_cross_attention_may_have_a_cache_of_any_kind():
+    model = transformer(decoder_cross_attention=MeanOfSource())
+    source_ids = np.array([[5, 6, 3], [7, 3, 0]], "int32")
+    found = search(model, source_ids, num_beams=2, max_length=5)
+    best = found["ids"][:, 0]
+    scored = score_targets(
+        model,
+        source_ids,
+        np.pad(best, [(0, 0), (1, 0)], constant_values=2)[:, :-1],
+        best,
+    )
+    np.testing.assert_allclose(
+        np.sum(scored, axis=1), found["log_probs"][:, 0], atol=1e-5
+    )
 
 
 def test_layers_that_fit_pass():

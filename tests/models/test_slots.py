@@ -73,6 +73,7 @@ def state(number, **options):
             )
         },
         {"encoder_self_attention": MultiLayerAttention(N, num_layers=1)},
+        {"decoder_cross_attention": MultiHeadAttention(N)},
         {"output_fusion": SurfaceFusion("hard", weight=1.0)},
         {"output_fusion": SurfaceFusion("soft", temperature=1e9)},
         {"layer_diversity": 1.0},

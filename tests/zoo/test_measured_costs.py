@@ -69,10 +69,10 @@ def test_every_preset_has_a_row():
         ("transformer_shaw_tiny", 8 * 2 * 33 * 32),
         ("transformer_t5_bias_tiny", 8 * 32 * 4),
         ("transformer_rope_tiny", 0),
-        # Keys and values of 4 decoder layers with a half or a quarter of the
-        # width 128; values have biases.
-        ("transformer_gqa_tiny", -4 * (2 * 128 + 1) * 64),
-        ("transformer_mqa_tiny", -4 * (2 * 128 + 1) * 96),
+        # Keys and values of the 8 attentions of a decoder with a half of the
+        # width 128, and of all 12 with a quarter; values have biases.
+        ("transformer_gqa_tiny", -8 * (2 * 128 + 1) * 64),
+        ("transformer_mqa_tiny", -12 * (2 * 128 + 1) * 96),
         # In 4 and in 2 decoder layers, in place of 4 D^2 + 3 D.
         (
             "transformer_aan_tiny",
