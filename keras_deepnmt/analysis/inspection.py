@@ -63,6 +63,8 @@ class InspectedPair:
         source: The sentence.
         target: Its translation.
         names: The names of all tensors that `record` can return.
+        recorded: Models that `record` has made, by the names of their tensors,
+            which are kept there for other pairs.
 
     Attributes:
         names: As above.
@@ -78,8 +80,10 @@ class InspectedPair:
         source: str,
         target: str,
         names: Sequence[str] = (),
+        recorded: dict[tuple[str, ...], keras.Model] | None = None,
     ):
         self.names = names
+        self._recorded = {} if recorded is None else recorded
         self.model = translator.model
         self._tokenizers = (
             translator.source_tokenizer,
@@ -131,7 +135,10 @@ class InspectedPair:
         """Computes tensors from inside the model, `(1, …)` each."""
         if not names:
             return {}
-        tensors = record(self.model, names)(self.inputs)
+        key = tuple(names)
+        if key not in self._recorded:
+            self._recorded[key] = record(self.model, names)
+        tensors = self._recorded[key](self.inputs)
         return {
             name: keras.ops.convert_to_numpy(tensor)
             for name, tensor in tensors.items()
@@ -158,6 +165,9 @@ class Inspector:
     _attention: MeanAttention | None = None
     _names: list[str] | None = None
 
+    def __init__(self):
+        self._recorded: dict[tuple[str, ...], keras.Model] = {}
+
     def __call__(
         self, translator: "Translator", pairs: Sequence[tuple[str, str]]
     ) -> list[dict[str, Any]]:
@@ -174,7 +184,9 @@ class Inspector:
     def _inspect(self, translator, source, target):
         if self._names is None:
             self._begin(translator.model)
-        pair = InspectedPair(translator, source, target, self._names)
+        pair = InspectedPair(
+            translator, source, target, self._names, self._recorded
+        )
         found: dict[str, Any] = {
             "source": _parts(source),
             "target": _parts(target),

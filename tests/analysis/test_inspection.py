@@ -4,12 +4,18 @@ import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_deepnmt.analysis import align_words
+from keras_deepnmt.analysis import align_words, inspection
 from keras_deepnmt.analysis.inspection import Inspector
 from keras_deepnmt.data import train_tokenizer
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.server.engine import Task
+from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.server.served_models import Version
+from keras_deepnmt.server.translator_engine import TranslatorEngine
 from keras_deepnmt.translator import Translator
+from keras_deepnmt.xla.events import listen
 from keras_deepnmt.zoo import create_model
 
 PAIR = ("zwei  Hunde spielen.", "two dogs play.")
@@ -81,6 +87,33 @@ def test_a_model_is_looked_into(load, preset):
 
 def _maps(found):
     return [one for panel in found["panels"] for one in panel["maps"]]
+
+
+@pytest.mark.thorough
+def test_the_first_request_of_a_server_makes_nothing_anew(load, monkeypatch):
+    """Neither the model that is looked into, nor a graph, nor a program."""
+    inspector = Inspector()
+    translator = load("role_interaction_softmax_tiny")
+    engine = TranslatorEngine(translator, 32, {"inspect": inspector})
+    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    version = Version(1, engine, RequestLimits())
+    version.queue.ready.result()
+    compilations = []
+    listen(translator.model, compilations.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(inspector, "_begin", _fail)
+        patch.setattr(inspection, "record", _fail)
+        patch.setattr(tf, "function", _fail)
+        for pair in (PAIR, ("Hunde", "the dogs play")):
+            job = version.queue.submit([pair], [4], Task("inspect"), 3600)
+            [found] = job.future.result()
+            assert found["links"]
+    version.queue.close()
+    assert not compilations
+
+
+def _fail(*arguments, **keywords):
+    raise AssertionError("a client waits for this")
 
 
 @pytest.mark.thorough
