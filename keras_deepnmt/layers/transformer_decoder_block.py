@@ -30,15 +30,13 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     Cost: `8 D^2 + 2 D F` weights.
 
     Args:
-        num_heads, intermediate_dim: as in `TransformerEncoderBlock`.
+        num_heads, intermediate_dim, self_attention, dropout,
+        attention_dropout, activation, layer_norm_epsilon, normalize_first,
+        key_bias, attention_initializer, relative_position, residual_connection,
+        kernel_initializer, **kwargs: as in `TransformerEncoderBlock`.
         cross_attention: unbuilt layer that is called as `MultiHeadAttention`
             with query, value and `attention_mask=`, with a `static_cache` of
             the value, and is cloned; or `None` for `MultiHeadAttention`.
-        **options: `self_attention`, `dropout`, `attention_dropout`,
-            `activation`, `layer_norm_epsilon`, `normalize_first`, `key_bias`,
-            `attention_initializer`, `relative_position`,
-            `residual_connection`, `kernel_initializer`, `name`, `dtype` and
-            `trainable`, as in `TransformerEncoderBlock`.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
@@ -71,9 +69,39 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     """
 
     def __init__(
-        self, num_heads, intermediate_dim, *, cross_attention=None, **options
+        self,
+        num_heads,
+        intermediate_dim,
+        self_attention=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation="relu",
+        layer_norm_epsilon=1e-6,
+        normalize_first=False,
+        key_bias=False,
+        attention_initializer=None,
+        relative_position=None,
+        residual_connection=None,
+        kernel_initializer=None,
+        cross_attention=None,
+        **kwargs,
     ):
-        super().__init__(num_heads, intermediate_dim, **options)
+        super().__init__(
+            num_heads,
+            intermediate_dim,
+            self_attention,
+            dropout,
+            attention_dropout,
+            activation,
+            layer_norm_epsilon,
+            normalize_first,
+            key_bias,
+            attention_initializer,
+            relative_position,
+            residual_connection,
+            kernel_initializer,
+            **kwargs,
+        )
         # Not `cross_attention`: the weights are in files under that name.
         self.cross_attention_config = prototype_config(cross_attention)
 

@@ -111,6 +111,9 @@ def names_in(module):
         names.add(getattr(node, "id", None))
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add(node.value)
+        if isinstance(node, ast.ImportFrom) and ".shards." in node.module:
+            # Of `translate-files` alone, which is divided among them.
+            names |= names_in(importlib.import_module(node.module))
         if isinstance(node, ast.ImportFrom) and "options." in node.module:
             shared = importlib.import_module(node.module)
             for alias in node.names:
