@@ -8,6 +8,7 @@ from jsonargparse import Namespace
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.trained import USUAL_MODEL
 
 EXAMPLE = """
 deepnmt quickstart
@@ -16,8 +17,6 @@ deepnmt quickstart --scale smoke --output /tmp/quickstart
 CONTINUE = "Run the same command again to continue."
 
 RECIPE = "transformer_tiny.demo_de_en"
-# Comes with the package, and was trained on real text.
-TRAINED = "transformer_small.tatoeba_de_en"
 LINE = "Wann fährt der nächste Zug nach Berlin?"
 
 NUM_PAIRS = {
@@ -106,7 +105,7 @@ def run(options: Namespace) -> None:
     _serve(folder)
 
     console.print_stage(
-        f"Translating with {TRAINED}, which comes with the package"
+        f"Translating with {USUAL_MODEL}, which comes with the package"
     )
     _translate_with_trained()
 
@@ -177,7 +176,7 @@ def _translate_with_trained():
     from keras_deepnmt.translator import Translator
 
     # One line takes less time than a compilation for its length.
-    translator = Translator.from_preset(TRAINED, compiled=False)
+    translator = Translator.from_preset(USUAL_MODEL, compiled=False)
     print(f"  source      {LINE}")
     print(f"  translation {translator.translate(LINE)}")
 
@@ -187,7 +186,7 @@ def _next_steps(folder):
     return "\n".join(
         [
             f'  echo "Der Hund schläft." | deepnmt translate {run_dir}',
-            f'  echo "Guten Morgen!" | deepnmt translate {TRAINED}',
+            f'  echo "Guten Morgen!" | deepnmt translate {USUAL_MODEL}',
             f"  deepnmt evaluate {run_dir} --num-beams 1",
             f"  deepnmt score {run_dir} --source {corpus / 'test.de'} "
             f"--target {corpus / 'test.en'} --totals",

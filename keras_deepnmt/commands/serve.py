@@ -26,7 +26,7 @@ from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.json_files import read_json
-from keras_deepnmt.trained import find_run_folder, list_trained_models
+from keras_deepnmt.trained import USUAL_MODEL, find_run_folder
 
 if TYPE_CHECKING:
     from keras_deepnmt.server.engine import Engine
@@ -51,7 +51,8 @@ def add_options(parser: VerbParser) -> None:
         help="Run folder, preset folder, name of a trained model (`deepnmt "
         "models --trained`), or folder of an export for TensorFlow Serving or "
         "CTranslate2, one or several. The name is that in addresses. Default: "
-        "a trained model of the package, and the name of the folder.",
+        f"{USUAL_MODEL}, which comes with the package, and the name of the "
+        "folder.",
     )
     parser.add_argument(
         "--languages",
@@ -206,7 +207,7 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.served_models import ServedModels
     from keras_deepnmt.server.version_watch import VersionWatch
 
-    named = _named_folders(options.models or list_trained_models()[:1])
+    named = _named_folders(options.models or [USUAL_MODEL])
     _check_takes_options(named, given)
     directions = _directions(named, options.languages)
     metrics = Metrics()

@@ -12,6 +12,8 @@ from typing import Any
 from keras_deepnmt.files import PRESET_FILE, SCORES_FILE
 from keras_deepnmt.json_files import read_json
 
+# The plain one that was trained on real text, which commands take first.
+USUAL_MODEL = "transformer_small.tatoeba_de_en"
 _FOLDER = Path(__file__).parent
 
 

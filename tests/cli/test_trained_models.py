@@ -17,10 +17,12 @@ from keras_deepnmt.data.demo import demo_pairs
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
+from keras_deepnmt.models.transformer_layers import SLOTS
 from keras_deepnmt.recipes.bundled import bundled_names
 from keras_deepnmt.recipes.loading import fine_tuned_model, load_recipe
 from keras_deepnmt.runs.initial_weights import fine_tuning
 from keras_deepnmt.trained import (
+    USUAL_MODEL,
     describe_trained_model,
     find_run_folder,
     list_trained_models,
@@ -150,6 +152,13 @@ def test_an_own_folder_of_the_name_comes_first(refused, tmp_path, monkeypatch):
 def test_a_misspelt_name_leads_to_the_right_one():
     with pytest.raises(UserError, match=f'Did you mean "{DEMO}"'):
         Translator.from_preset(DEMO.replace("tiny", "tinny"))
+
+
+def test_commands_take_a_plain_model_where_none_is_named():
+    assert USUAL_MODEL in list_trained_models()
+    file = find_run_folder(USUAL_MODEL) / "config.json"
+    arguments = json.loads(file.read_text())["config"]
+    assert not any(arguments.get(slot) for slot in SLOTS)
 
 
 def test_the_list_has_scores_size_license_and_card(deepnmt):
