@@ -68,6 +68,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         - [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), Section 3.1.
     """
 
+    # One by one, so that the signature names every key of the configuration.
     def __init__(
         self,
         num_heads,

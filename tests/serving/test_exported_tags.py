@@ -2,17 +2,13 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiny_translator import DIMENSIONS, all_pairs
+from tiny_translator import all_pairs, tagged_translator
 
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
-from keras_deepnmt.models import Transformer
 from keras_deepnmt.serving import SavedModelClient, export, exporting
 from keras_deepnmt.serving.serving_graph import ServingGraph
-from keras_deepnmt.translator import Translator
 
 SOURCES = [*(source for source, _ in all_pairs()[:3]), "", " \u00ad", "der 中"]
 LONG = "der Hund sieht den Löwe " * 9
@@ -20,24 +16,11 @@ LONG = "der Hund sieht den Löwe " * 9
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("translator")
-    tokenizers = [
-        train_tokenizer(
-            texts, folder / side, 60, user_defined_symbols=["<2de>", "<2fr>"]
-        )
-        for side, texts in zip(
-            ("source", "target"), zip(*all_pairs(), strict=True), strict=True
-        )
-    ]
-    keras.utils.set_random_seed(7)
-    model = Transformer(
-        *(60, 60), hidden_dim=24, max_length=20, **DIMENSIONS[Transformer]
-    )
-    return Translator(
-        *(model, *tokenizers),
-        num_beams=2,
+    return tagged_translator(
+        tmp_path_factory.mktemp("translator"),
+        (["<2de>", "<2fr>"], ["<2de>", "<2fr>"]),
+        max_length=20,
         max_extra_tokens=2,
-        compiled=False,
         tag="<2de>",
     )
 

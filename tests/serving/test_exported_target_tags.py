@@ -2,18 +2,14 @@
 
 import json
 
-import keras
 import pytest
 import tensorflow as tf
-from tiny_translator import DIMENSIONS, all_pairs
+from tiny_translator import all_pairs, tagged_translator
 
-from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange import export_onnx
-from keras_deepnmt.models import Transformer
 from keras_deepnmt.serving import SavedModelClient, export, exporting
 from keras_deepnmt.serving.serving_graph import ServingGraph
-from keras_deepnmt.translator import Translator
 
 TAGS = ["<2de>", "<2fr>"]
 SOURCES = [*(source for source, _ in all_pairs()[:3]), "", " \u00ad", "der 中"]
@@ -25,25 +21,11 @@ TAGGED = [
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("translator")
-    tokenizers = [
-        train_tokenizer(texts, folder / side, 60, user_defined_symbols=tags)
-        for side, tags, texts in zip(
-            ("source", "target"),
-            ([], TAGS),
-            zip(*all_pairs(), strict=True),
-            strict=True,
-        )
-    ]
-    keras.utils.set_random_seed(7)
-    model = Transformer(
-        *(60, 60), hidden_dim=24, max_length=30, **DIMENSIONS[Transformer]
-    )
-    return Translator(
-        *(model, *tokenizers),
-        num_beams=2,
+    return tagged_translator(
+        tmp_path_factory.mktemp("translator"),
+        ([], TAGS),
+        max_length=30,
         max_extra_tokens=4,
-        compiled=False,
         tag_side="target",
         training_tags=TAGS,
     )

@@ -103,3 +103,26 @@ def padded(rows):
     return np.array(
         [[*row, *[0] * (length - len(row))] for row in rows], "int32"
     )
+
+
+def tagged_translator(folder, symbols, max_length, **options):
+    """Makes a translator whose tokenizers have these symbols of both sides."""
+    tokenizers = [
+        train_tokenizer(texts, folder / side, 60, user_defined_symbols=tags)
+        for side, tags, texts in zip(
+            ("source", "target"),
+            symbols,
+            zip(*all_pairs(), strict=True),
+            strict=True,
+        )
+    ]
+    keras.utils.set_random_seed(7)
+    model = Transformer(
+        *(60, 60),
+        hidden_dim=24,
+        max_length=max_length,
+        **DIMENSIONS[Transformer],
+    )
+    return Translator(
+        *(model, *tokenizers), num_beams=2, compiled=False, **options
+    )
