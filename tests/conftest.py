@@ -13,6 +13,8 @@ from zlib import crc32
 
 import pytest
 
+from keras_deepnmt.xla.autoclustering import FLAGS
+
 REPOSITORY = Path(__file__).parents[1]
 # Begun first, in this order: a long one at the end would run alone. Whole files
 # alone are ordered: tests of one file, and all other files, stay shuffled.
@@ -56,6 +58,10 @@ os.environ.setdefault(
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+
+# As the package does on processors that multiply bfloat16: what is tested does
+# not depend on the processor.
+os.environ.setdefault("TF_XLA_FLAGS", " ".join(FLAGS))
 
 # Modules and graphs are many objects, few of them garbage: Python's 700 takes
 # 1.1 s of the 5.7 s of an import of the package, this 0.5 s of 5.1 s.

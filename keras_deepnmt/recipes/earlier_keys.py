@@ -1,4 +1,4 @@
-"""Reads the keys that terms of the objective had in earlier recipes."""
+"""Reads the keys that earlier recipes had."""
 
 import re
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from keras_deepnmt.recipes.checking import Position
 
 _TERMS = ("scheduled_sampling", "distillation", "r_drop")
+_RENAMED = {"training.dtype_policy": "training.precision"}
 _EARLIER = re.compile(rf"training\.({'|'.join(_TERMS)})(\.|$)")
 
 
@@ -16,6 +17,7 @@ def present_key(key: str) -> str:
     >>> present_key("training.distillation.run")
     'training.objective.distillation.teacher'
     """
+    key = _RENAMED.get(key, key)
     key = _EARLIER.sub(r"training.objective.\1\2", key)
     return re.sub(r"(\.distillation)\.run$", r"\1.teacher", key)
 
@@ -38,11 +40,16 @@ def present_value(key: str, value: Any) -> Any:
 def move_earlier_keys(content: Any, positions: dict[str, Position]) -> None:
     """Replaces earlier keys in the content of a file by the present ones.
 
-    A term that the file gives with both keys is left as it is.
+    What the file gives with both keys is left as it is.
     """
     training = content.get("training") if isinstance(content, dict) else None
     if not isinstance(training, dict):
         return
+    for old, new in _RENAMED.items():
+        before, after = (key.removeprefix("training.") for key in (old, new))
+        if before in training and after not in training:
+            training[after] = training.pop(before)
+            positions[new] = positions.pop(old)
     objective = training.get("objective", {})
     for name in _TERMS if isinstance(objective, dict) else ():
         key = f"training.{name}"

@@ -142,10 +142,13 @@ class TrainingRecipe:
             encoder's and decoder's blocks and computes each block again in the
             backward pass, so that larger batches and deeper models fit in
             memory; updates are the same, and take longer. Defaults to false.
-        dtype_policy: data type of the computation: `float32`,
-            `mixed_bfloat16` or `mixed_float16`; weights stay float32. With
-            `mixed_float16` the loss is scaled, and an update whose gradient
-            overflows is skipped. Defaults to `float32`.
+        precision: data type of the computation: `float32`, `mixed_bfloat16`
+            or `mixed_float16`; weights stay float32. `auto` is `mixed_bfloat16`
+            where products in it are faster, on GPUs since Ampere and, with
+            TensorFlow, on processors with AVX512-BF16 or AMX, and `float32`
+            elsewhere; a run keeps what it began with. With `mixed_float16` the
+            loss is scaled, and an update whose gradient overflows is skipped.
+            Defaults to `float32`.
         jit_compile: whether XLA compiles the step and the searches of the run.
             Defaults to true.
         validate_every: updates between two validations. Defaults to 1000.
@@ -222,8 +225,8 @@ class TrainingRecipe:
     replicas: OnRequest[Count | None] = None
     gradient_accumulation_steps: OnRequest[Count] = 1
     activation_checkpointing: OnRequest[Flag] = False
-    dtype_policy: OnRequest[
-        Literal["float32", "mixed_bfloat16", "mixed_float16"]
+    precision: OnRequest[
+        Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"]
     ] = "float32"
     jit_compile: OnRequest[Flag] = True
     validate_every: Free[Count] = 1000

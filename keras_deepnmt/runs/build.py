@@ -37,6 +37,7 @@ from keras_deepnmt.runs.objective_options import (
     make_terms,
     planned_lengths,
 )
+from keras_deepnmt.runs.precision import fastest_precision
 from keras_deepnmt.runs.run_code import use_code_of
 from keras_deepnmt.runs.stages import stage_weights, training_pairs
 from keras_deepnmt.suggestions import did_you_mean
@@ -87,13 +88,19 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
             return create_model(
                 preset,
                 *vocabulary_sizes,
-                **{"dtype": recipe.training.dtype_policy, **overrides},
+                **{"dtype": _dtype(recipe), **overrides},
             )
         except AttributeError as error:
             if describe_own_error(error) is None:
                 raise
             mistake = error
     raise mistake  # in the user's own code: the caller names its line
+
+
+def _dtype(recipe):
+    """The policy of a recipe's model; `auto` is open until a run begins."""
+    precision = recipe.training.precision
+    return fastest_precision()[0] if precision == "auto" else precision
 
 
 def _check_overrides(preset, vocabulary_sizes, overrides):
@@ -185,11 +192,11 @@ def _compile(recipe, model, **options):
 
 def _check_dtype(recipe):
     if (
-        recipe.training.dtype_policy == "mixed_float16"
+        recipe.training.precision == "mixed_float16"
         and keras.config.backend() != "tensorflow"
     ):
         raise UserError(
-            f"recipe {recipe.name}: `training.dtype_policy` must not be "
+            f"recipe {recipe.name}: `training.precision` must not be "
             "mixed_float16 on this backend, where skipped updates are not "
             f"counted. Received: KERAS_BACKEND={keras.config.backend()}. Use "
             "mixed_bfloat16."

@@ -47,6 +47,7 @@ from keras_deepnmt.runs.objective_options import (
     describe_sampling,
     read_teacher,
 )
+from keras_deepnmt.runs.precision import fastest_precision
 from keras_deepnmt.runs.run_code import keep_code, settle_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.teacher_translations import with_translations
@@ -143,8 +144,9 @@ def settle_recipe(
     run that starts from a preset folder has its tokenizers and weights, and
     says so in `resolved`. `max_shapes: null` becomes the number that this run
     has; a new run, or one that begins again, gets the number that follows from
-    its updates. `evaluation.tokenize: null` becomes that of this run or of the
-    target language, if there is one.
+    its updates. `precision: auto` becomes that of this run, or the fastest one
+    here. `evaluation.tokenize: null` becomes that of this run or of the target
+    language, if there is one.
 
     Args:
         recipe: a recipe, its name or its file.
@@ -187,6 +189,9 @@ def settle_recipe(
     number = recipe.training.max_shapes
     if number is None and started is not None:
         number = started.training.max_shapes
+    precision = recipe.training.precision
+    if precision == "auto":
+        precision = _settle_precision(started, say)
     return replace(
         recipe,
         model=tuning.model,
@@ -195,10 +200,19 @@ def settle_recipe(
             recipe.training,
             initialize_from=tuning.initialize_from,
             max_shapes=number or shapes_for_updates(recipe.training.steps),
+            precision=precision,
         ),
         evaluation=evaluation,
         resolved=tuning.resolved,
     )
+
+
+def _settle_precision(started, say):
+    if started is not None:
+        return started.training.precision
+    precision, reason = fastest_precision()
+    say(f"training.precision: auto is {precision} here: {reason}.")
+    return precision
 
 
 def _check_preset(recipe):

@@ -53,7 +53,7 @@ def test_a_recipe_that_extends_another_needs_to_give_nothing(validator):
         {"training": {"steps": 0}},
         {"training": {"steps": 3, "objective": {"r_drop": {"alpha": -1}}}},
         {"training": {"steps": 3, "objective": {"r_drop": {}}}},
-        {"training": {"steps": 3, "dtype_policy": "float8"}},
+        {"training": {"steps": 3, "precision": "float8"}},
         {"decoding": {"num_beams": 1.5}},
         {"data": {"train": {"source": "a"}}},
         {"model": {}},

@@ -161,7 +161,7 @@ def test_overrides_replace_the_files_values(written):
         ),
         (
             "steps: 1000",
-            "steps: 1000\n  dtype_policy: x",
+            "steps: 1000\n  precision: x",
             16,
             "'float32' or 'mixed_bfloat16'",
         ),
@@ -272,6 +272,17 @@ def test_the_earlier_keys_of_terms_are_read(written):
         "  distillation: {run: teacher}"
     )
     assert load_recipe(written("steps: 1000", f"steps: 1000{used}")) == recipe
+
+
+def test_the_earlier_key_of_the_precision_is_read(written):
+    earlier = "steps: 1000\n  dtype_policy: mixed_bfloat16"
+    file = written("steps: 1000", earlier)
+    assert load_recipe(file).training.precision == "mixed_bfloat16"
+    changed = load_recipe(file, {"training.dtype_policy": "float32"})
+    assert changed.training.precision == "float32"
+    both = f"{earlier}\n  precision: float32"
+    with pytest.raises(UserError, match="training.dtype_policy"):
+        load_recipe(written("steps: 1000", both))
 
 
 def test_a_mistake_in_an_earlier_key_is_told_with_its_line(written):

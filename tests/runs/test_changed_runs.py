@@ -119,7 +119,7 @@ CHANGED = {RATE: 0.005, "training.batch_tokens": 40}
                     "training.subword_sampling": 0.2,
                 },
                 {"training.objective.r_drop.alpha": 1.0},
-                {"training.dtype_policy": "mixed_bfloat16"},
+                {"training.precision": "mixed_bfloat16"},
             )
         ),
     ],

@@ -352,7 +352,7 @@ def test_mixed_precision_trains_and_keeps_float32_weights(
 ):
     run = train_in(
         {
-            "training.dtype_policy": dtype,
+            "training.precision": dtype,
             "training.steps": 2,
             "training.optimizer.global_clipnorm": 1.0,
             "data.valid": None,

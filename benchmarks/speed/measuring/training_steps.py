@@ -69,12 +69,13 @@ def random_batch(sizes):
     return random.integers(4, sizes["vocabulary_size"], shape).astype("int32")
 
 
-def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
+def keras_steps(sizes, replicas=0, parts=1, dtype="float32", jit_compile=True):
     """Returns functions that run our training step and a matrix product.
 
-    Both are compiled by XLA. `replicas` is the number of logical devices of a
-    mirrored strategy (0: no strategy), `parts` the number of parts of a batch
-    whose gradients are accumulated, and `dtype` the policy of the layers.
+    The step is what `fit` calls for a batch. `replicas` is the number of
+    logical devices of a mirrored strategy (0: no strategy), `parts` the number
+    of parts of a batch whose gradients are accumulated, and `dtype` the policy
+    of the layers.
     """
     import contextlib
 
@@ -87,17 +88,20 @@ def keras_steps(sizes, replicas=0, parts=1, dtype="float32"):
     with strategy.scope() if strategy else contextlib.nullcontext():
         model = make_transformer(sizes, dtype)
         model.compile(
-            keras.optimizers.Adam(1e-4), gradient_accumulation_steps=parts
+            keras.optimizers.Adam(1e-4),
+            jit_compile=jit_compile,
+            gradient_accumulation_steps=parts,
         )
     source, target, labels = map(tf.constant, random_batch(sizes))
     data = ({"source_ids": source, "target_ids": target}, labels)
     if strategy:
         step = _replica_step(model, strategy, data, sizes["batch_size"])
     else:
-        train_step = tf.function(model.train_step, autograph=False)
+        batches = iter(tf.data.Dataset.from_tensors(data).repeat())
+        model.make_train_function()
 
         def step():
-            return float(train_step(data)["loss"])
+            return float(model.train_function(batches)["loss"])
 
     compute_dtype = keras.dtype_policies.get(dtype).compute_dtype
     return {"step": step, "product": matrix_product(compute_dtype)}
@@ -170,8 +174,11 @@ def _replica_step(model, strategy, data, batch_size):
     return lambda: float(run(batches)["loss"])
 
 
-def torch_steps(sizes):
-    """Returns a function that runs the same training step in PyTorch."""
+def torch_steps(sizes, dtype="float32"):
+    """Returns a function that runs the same training step in PyTorch.
+
+    With `bfloat16` forward and loss are under autocast, as PyTorch advises.
+    """
     import torch
 
     torch.set_num_threads(os.cpu_count())
@@ -219,8 +226,9 @@ def torch_steps(sizes):
 
     def step():
         optimizer.zero_grad()
-        scores = model(source, target)
-        loss = criterion(scores.flatten(0, 1), labels.flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+            scores = model(source, target)
+            loss = criterion(scores.flatten(0, 1), labels.flatten())
         loss.backward()
         optimizer.step()
         return float(loss)

@@ -3,9 +3,15 @@
 Keras compiles the function around `strategy.run`, which fails for two replicas
 with XLA. Here only forward, loss and gradients of one replica are compiled, as
 one function; the all-reduce and the update stay outside.
+
+In bfloat16 on a processor they are not one program: products are computed by
+TensorFlow's kernels, and XLA compiles what is between them
+(`xla/autoclustering.py`). With one replica the update is a program of its own.
 """
 
 import contextlib
+import functools
+import logging
 
 import keras
 import tensorflow as tf
@@ -28,9 +34,19 @@ from keras_deepnmt.models.training_step.training_state import (
     NotedShapes,
     count_batches,
 )
+from keras_deepnmt.xla.autoclustering import (
+    ask_for_autoclustering,
+    autoclustering,
+    clusters_are_compiled,
+)
+from keras_deepnmt.xla.processor import multiplies_bfloat16
 from keras_deepnmt.xla.tensorflow_programs import (
     CompiledProgram,
 )
+
+_log = logging.getLogger(__name__)
+# TensorFlow reads the flags before its first operation.
+ask_for_autoclustering()
 
 
 class TensorFlowStep:
@@ -52,23 +68,38 @@ class TensorFlowStep:
         # An unbuilt optimizer would trace its first loss scale as a constant.
         self.optimizer.build(self.trainable_variables)
         count_batches(self.optimizer)
+        self.is_autoclustered = self._should_be_autoclustered()
         self._gradient_function = self._function(self._sum_and_gradients)
         self._evaluation_function = self._function(self._sum_only)
+        self._update_function = self._apply_gradients
+        if (
+            self.is_autoclustered
+            and self.distribute_strategy.num_replicas_in_sync == 1
+        ):
+            self._update_function = CompiledProgram(self._apply_gradients)
 
     def make_train_function(self, force=False):
         """Makes the function that `fit` calls per batch; called by Keras."""
+        if self.train_function is not None and not force:
+            return self.train_function
         if self.distribute_strategy.num_replicas_in_sync == 1:
-            return super().make_train_function(force)
-        if self.train_function is None or force:
+            super().make_train_function(force)
+        else:
             self.train_function = function_of_batches(self, self.train_step)
+        if self.is_autoclustered:
+            self.train_function = autoclustered(self.train_function)
         return self.train_function
 
     def make_test_function(self, force=False):
         """Makes the function that `evaluate` calls per batch."""
+        if self.test_function is not None and not force:
+            return self.test_function
         if self.distribute_strategy.num_replicas_in_sync == 1:
-            return super().make_test_function(force)
-        if self.test_function is None or force:
+            super().make_test_function(force)
+        else:
             self.test_function = function_of_batches(self, self.test_step)
+        if self.is_autoclustered:
+            self.test_function = autoclustered(self.test_function)
         return self.test_function
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
@@ -123,11 +154,30 @@ class TensorFlowStep:
         spread_seeds(self)
         self._seeds_are_spread = True
 
+    def _should_be_autoclustered(self):
+        """Whether products by TensorFlow's kernels make the step faster."""
+        if not (
+            self.step_jit_compile
+            and self.compute_dtype == "bfloat16"
+            and multiplies_bfloat16()
+            and not tf.config.list_logical_devices("GPU")
+        ):
+            return False
+        if clusters_are_compiled():
+            return True
+        _log.warning(
+            "Training in bfloat16 is as slow as in float32 in this process: "
+            "TensorFlow ran before keras_deepnmt.models was imported, or the "
+            "environment variable TF_XLA_FLAGS has flags of autoclustering. "
+            "Import keras_deepnmt.models first, without such flags."
+        )
+        return False
+
     def _function(self, python_function):
         if self.run_eagerly:
             # Requested in order to see the values of tensors, these included.
             return python_function
-        if self.step_jit_compile:
+        if self.step_jit_compile and not self.is_autoclustered:
             return CompiledProgram(python_function)
         # No code here branches on tensors, so tracing needs no rewriting.
         return tf.function(python_function, autograph=False)
@@ -153,9 +203,7 @@ class TensorFlowStep:
         self._note_shape(inputs, self.training_shapes)
         counts = self._global_counts(inputs["source_ids"], labels)
         loss, tokens, gradients = self._accumulate(inputs, labels, counts)
-        apply_sum_of_gradients(
-            self.optimizer, gradients, self.trainable_variables
-        )
+        self._update_function(gradients)
         return self._update_metrics(loss, tokens)
 
     def test_step(self, data):
@@ -223,6 +271,13 @@ class TensorFlowStep:
         gradients = [tf.convert_to_tensor(g) for g in gradients]
         return loss, tokens, gradients
 
+    def _apply_gradients(self, gradients):
+        apply_sum_of_gradients(
+            self.optimizer, gradients, self.trainable_variables
+        )
+        # A program must return something.
+        return tf.identity(self.updates_made())
+
     def _sum_only(self, inputs, labels):
         scores = self(inputs, training=False)
         return self.sum_token_losses(labels, scores, False)
@@ -259,3 +314,19 @@ class TensorFlowStep:
             tf.shape(inputs[name]) for name in ("source_ids", "target_ids")
         )
         tf.numpy_function(add, [source[0], source[1], target[1]], [])
+
+
+def autoclustered(function):
+    """Returns the function, called within `autoclustering`.
+
+    Example:
+    >>> float(autoclustered(tf.function(abs))(tf.constant(-3.0)))
+    3.0
+    """
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with autoclustering():
+            return function(*args, **kwargs)
+
+    return call
