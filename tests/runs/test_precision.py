@@ -26,14 +26,14 @@ def test_a_run_keeps_what_it_began_with(train_in, fastest, tmp_path, capsys):
     fastest("float32")
     train_in(changes, quiet=False)
     said = "training.precision: auto is float32 here: a reason."
-    assert said in capsys.readouterr().out
+    assert said in capsys.readouterr().err
     run = tmp_path / "run"
     assert load_recipe(run / "recipe.yaml").training.precision == "float32"
     # Resumed on another machine.
     fastest("mixed_bfloat16")
     resumed = train_in({**changes, "training.steps": 3}, quiet=False)
     assert resumed["steps"] == 3
-    assert "precision" not in capsys.readouterr().out
+    assert "precision" not in capsys.readouterr().err
     assert RunFolder(run).started().training.precision == "float32"
 
 
