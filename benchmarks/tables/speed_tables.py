@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.bfloat16_tables import bfloat16_tables
 from benchmarks.tables.decoding_tables import decoding_tables
 from benchmarks.tables.markdown import (
     count,
@@ -29,6 +30,7 @@ def speed_tables():
     """Returns the Markdown blocks of all tables of speed."""
     return [
         *_training_steps(),
+        *bfloat16_tables(),
         *_convolutional_models(),
         *decoding_tables(),
         *_export_speed(),

@@ -1,0 +1,119 @@
+"""Compares models trained in bfloat16 with models trained in float32.
+
+    python benchmarks/quality/precision.py --work-folder FOLDER
+    python benchmarks/quality/precision.py --work-folder FOLDER \\
+        --recipe transformer_tiny.multi30k_en_de --precisions mixed_bfloat16
+
+A recipe is trained with `training.precision` and each seed, one run after
+another, and its final model is scored on the test set. Each run gives a row of
+`results/precision.csv`, with the time of training and the time until greedy
+translations of the validation set had a BLEU of `--target`. The runs stay in
+the folder: called again with the same one, the script goes on where it was.
+"""
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.shared.result_rows import append_rows, provenance, read_rows
+
+RESULTS = Path(__file__).parent / "results" / "precision.csv"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Trains the models that have no rows yet, and appends their rows."""
+    options = _parse(arguments)
+    done = {
+        (row["recipe"], int(row["seed"]), row["precision"])
+        for row in (
+            read_rows(options.output) if options.output.exists() else []
+        )
+    }
+    for seed in options.seeds:
+        for precision in options.precisions:
+            if (options.recipe, seed, precision) not in done:
+                row = measure(precision, seed, options)
+                append_rows(options.output, [row])
+                print(row)
+
+
+def measure(precision: str, seed: int, options) -> dict:
+    """Trains and scores a model, unless it is there, and returns its row."""
+    from benchmarks.quality.rows.corpora import prepared_corpus
+    from benchmarks.quality.rows.row_folder import deepnmt
+    from keras_deepnmt.json_files import read_json
+    from keras_deepnmt.recipes import load_recipe
+
+    folder = options.work_folder
+    data = prepared_corpus(load_recipe(options.recipe).data, folder)
+    run = folder / options.recipe / f"{precision}_{seed}"
+    prepared = ("--prepared", str(data.directory.absolute()))
+    changes = [f"seed={seed}", f"training.precision={precision}"]
+    if options.steps:
+        changes.append(f"training.steps={options.steps}")
+    if not (run / "run.json").is_file():
+        deepnmt(
+            [
+                *("train", options.recipe, "--run-dir", str(run), *prepared),
+                *("--set", *changes),
+            ]
+        )
+    if not (run / "scores.json").is_file():
+        deepnmt(["evaluate", str(run), *prepared])
+    summary = read_json(run / "run.json")
+    bleu = read_json(run / "scores.json")["evaluations"][-1]["scores"]["bleu"]
+    training = summary["training"]
+    update, minutes = _when_reached(run, options.target)
+    return {
+        **provenance("keras", "tensorflow", "sacrebleu"),
+        "recipe": options.recipe,
+        "seed": seed,
+        "precision": precision,
+        "updates": summary["steps"],
+        "minutes": round(training["seconds"] / 60, 1),
+        "target_tokens_per_second": training["target_tokens_per_second"],
+        "valid_bleu": round(summary["valid"]["bleu"]["value"], 2),
+        "test_bleu": round(bleu["value"], 2),
+        "test_bleu_interval": round(bleu["interval"], 2),
+        "bleu_signature": bleu["signature"],
+        "target": options.target,
+        "updates_to_target": update,
+        "minutes_to_target": minutes,
+    }
+
+
+def _when_reached(run, target):
+    """Returns update and minutes of the first validation with the target.
+
+    The minutes have validations and compilations in them.
+    """
+    seconds = 0.0
+    with open(run / "log.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            seconds += float(row["seconds"])
+            if row.get("val_bleu") and float(row["val_bleu"]) >= target:
+                return row["step"], round(seconds / 60, 1)
+    return "", ""
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work-folder", type=Path, required=True)
+    parser.add_argument("--recipe", default="transformer_tiny.demo_de_en")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument(
+        "--precisions", nargs="+", default=["float32", "mixed_bfloat16"]
+    )
+    parser.add_argument(
+        "--target", type=float, default=39.0, help="BLEU of validations"
+    )
+    parser.add_argument("--steps", type=int, help="fewer updates, to try it")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
