@@ -1,7 +1,7 @@
-"""Compares models trained in bfloat16 with models trained in float32.
+r"""Compares models trained in bfloat16 with models trained in float32.
 
     python benchmarks/quality/precision.py --work-folder FOLDER
-    python benchmarks/quality/precision.py --work-folder FOLDER \\
+    python benchmarks/quality/precision.py --work-folder FOLDER \
         --recipe transformer_tiny.multi30k_en_de --precisions mixed_bfloat16
 
 A recipe is trained with `training.precision` and each seed, one run after

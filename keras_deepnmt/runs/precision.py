@@ -30,7 +30,7 @@ def fastest_precision() -> tuple[str, str]:
 def _on_tensorflow():
     import tensorflow as tf
 
-    from keras_deepnmt.xla.autoclustering import clusters_are_compiled
+    from keras_deepnmt.xla.autoclustering import REASON, clusters_are_compiled
 
     details = [
         tf.config.experimental.get_device_details(gpu)
@@ -42,7 +42,7 @@ def _on_tensorflow():
     if not multiplies_bfloat16():
         return "float32", "this processor has no instructions for bfloat16"
     if not clusters_are_compiled():
-        return "float32", "TensorFlow ran before, or TF_XLA_FLAGS is set"
+        return "float32", REASON
     return "mixed_bfloat16", "this processor has instructions for it"
 
 

@@ -32,6 +32,11 @@ FLAGS = (
     # and rounded differently: a resumed run would not end with equal weights.
     "--tf_xla_enable_lazy_compilation=false",
 )
+# Why `clusters_are_compiled` may be false on such a processor.
+REASON = (
+    "TensorFlow ran before keras_deepnmt.models was imported, or the "
+    f"environment variable {_VARIABLE} has flags of autoclustering"
+)
 # As written, and as the kernel of oneDNN.
 _PRODUCTS = ("MatMul", "_MklMatMul")
 

@@ -23,6 +23,7 @@ from keras_deepnmt.commands.terminal.failures import describe_bug
 from keras_deepnmt.data import PrepareOptions
 from keras_deepnmt.decoding import SearchOptions
 from keras_deepnmt.limits import Limits
+from keras_deepnmt.xla.autoclustering import FLAGS
 
 
 def test_help_lists_every_verb(capsys):
@@ -58,6 +59,7 @@ OTHER_PROGRAMS |= {"--gpus-per-task", "--signal", "--requeue"}
 # Of the whole program, and inside of the code.
 NO_VERB = {"--help", "--version", "--print-completion", "--value"}
 NO_VERB |= {"--porcelain", "--tf_xla_persistent_cache_directory"}
+NO_VERB |= {flag.split("=")[0] for flag in FLAGS}
 
 
 def options_of(verb):

@@ -35,6 +35,7 @@ from keras_deepnmt.models.training_step.training_state import (
     count_batches,
 )
 from keras_deepnmt.xla.autoclustering import (
+    REASON,
     ask_for_autoclustering,
     autoclustering,
     clusters_are_compiled,
@@ -167,9 +168,8 @@ class TensorFlowStep:
             return True
         _log.warning(
             "Training in bfloat16 is as slow as in float32 in this process: "
-            "TensorFlow ran before keras_deepnmt.models was imported, or the "
-            "environment variable TF_XLA_FLAGS has flags of autoclustering. "
-            "Import keras_deepnmt.models first, without such flags."
+            "%s. Import keras_deepnmt.models first, without such flags.",
+            REASON,
         )
         return False
 
