@@ -190,6 +190,6 @@ def test_batches_do_not_depend_on_those_before(data, tokenizers, pairs):
 
 
 def test_a_tokenizer_without_the_marks_is_refused(tmp_path):
-    tokenizer = train_tokenizer(["a b <is>"] * 9, tmp_path / "a.model", 10)
+    tokenizer = train_tokenizer(["ein Hund"] * 9, tmp_path / "a.model", 17)
     with pytest.raises(UserError, match="which lacks </term>, <is>, <term>"):
         check_has_term_marks(tokenizer, "--terms")

@@ -8,6 +8,8 @@
   attention
 """
 
+import math
+
 import keras
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ INPUTS = {
 }
 
 
-def small(shared=True, **options):
+def small(shared=True, num_decoder_layers=2, **options):
     keras.utils.set_random_seed(1)
     model = Transformer(
         11,
@@ -40,7 +42,7 @@ def small(shared=True, **options):
         16,
         N,
         2,
-        3,
+        num_decoder_layers,
         position_encoding=RelativePositionBias(BUCKETS, 5, shared=shared),
         dropout=0.0,
         **options,
@@ -49,6 +51,17 @@ def small(shared=True, **options):
     for table in tables(model):
         table.assign(random.normal(size=table.shape))
     return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return small()
+
+
+@pytest.fixture(scope="module")
+def separate():
+    """A model of the same sizes, whose attentions have a table each."""
+    return small(shared=False)
 
 
 def tables(model):
@@ -77,6 +90,7 @@ def test_all_attentions_of_a_stack_share_one_table():
         decoder_self_attention=MultiLayerAttention(
             N, attention=hybrid, function="attention"
         ),
+        num_decoder_layers=3,
         encoder_aggregation=aggregation,
     )
     found = positions(model)
@@ -91,22 +105,15 @@ def test_all_attentions_of_a_stack_share_one_table():
     assert [table.shape for table in tables(model)] == 2 * [(BUCKETS, N)]
 
 
-def test_one_table_a_stack_is_all_that_is_added():
+def test_one_table_a_stack_is_all_that_is_added(model, separate):
     sizes = {
-        shared: small(shared).count_params() - plain_size()
-        for shared in (True, False)
+        name: one.count_params() - sum(math.prod(w.shape) for w in others(one))
+        for name, one in {"shared": model, "separate": separate}.items()
     }
-    assert sizes == {True: 2 * BUCKETS * N, False: (2 + 3) * BUCKETS * N}
+    assert sizes == {"shared": 2 * BUCKETS * N, "separate": 4 * BUCKETS * N}
 
 
-def plain_size():
-    return Transformer(
-        11, 13, D, 16, N, 2, 3, position_encoding=None
-    ).count_params()
-
-
-def test_attention_in_every_block_is_that_of_the_equation():
-    model = small()
+def test_attention_in_every_block_is_that_of_the_equation(model):
     table = np.asarray(tables(model)[0])
     x = np.random.default_rng(1).normal(size=(1, 4, D)).astype("float32")
     for block in model.encoder_blocks:
@@ -142,8 +149,8 @@ def gradients(model, training):
     return [tf.convert_to_tensor(one).numpy() for one in found]
 
 
-def test_its_gradient_is_the_sum_over_the_blocks():
-    model, separate = small(), small(shared=False)
+def test_its_gradient_is_the_sum_over_the_blocks(separate):
+    model = small()
     for path, position in positions(separate).items():
         position.table.assign(positions(model)[path].table)
     for one, other in zip(others(separate), others(model), strict=True):
@@ -162,8 +169,7 @@ def test_its_gradient_is_the_sum_over_the_blocks():
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_a_step_with_a_cache_gives_the_scores_of_all_at_once():
-    model = small()
+def test_a_step_with_a_cache_gives_the_scores_of_all_at_once(model):
     memory = model.encode(INPUTS["source_ids"])
     expected = np.asarray(model.decode(INPUTS["target_ids"], memory))
     cache = model.init_cache(memory, max_length=5)
@@ -175,34 +181,34 @@ def test_a_step_with_a_cache_gives_the_scores_of_all_at_once():
         )
 
 
-def test_a_saved_model_has_it_again(tmp_path):
-    model = small()
+def test_a_saved_model_has_it_again(model, tmp_path):
     expected = np.asarray(model(INPUTS))
     model.save(tmp_path / "model.keras")
     model.save_weights(tmp_path / "model.weights.h5")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    again = Transformer.from_config(model.get_config())
-    assert again.get_config() == model.get_config()
-    again.load_weights(tmp_path / "model.weights.h5")
-    for other in (loaded, again):
-        assert len(tables(other)) == 2
-        assert len(set(positions(other).values())) == 2
-        np.testing.assert_array_equal(other(INPUTS), expected)
+    assert loaded.get_config() == model.get_config()
+    assert len(tables(loaded)) == len(set(positions(loaded).values())) == 2
+    np.testing.assert_array_equal(loaded(INPUTS), expected)
+    loaded.set_weights([0 * weight for weight in loaded.get_weights()])
+    loaded.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(loaded(INPUTS), expected)
 
 
-def test_models_of_before_keep_a_table_for_each_attention():
-    config = small(shared=False).get_config()
+def test_models_of_before_keep_a_table_for_each_attention(separate):
+    config = separate.get_config()
     # As it was written before there was the option.
     assert config["position_encoding"]["config"].pop("shared") is False
-    assert len(tables(Transformer.from_config(config))) == 2 + 3
-    sizes = {
-        shared: len(tables(preset(shared=shared))) for shared in (True, False)
-    }
-    assert sizes == {True: 2, False: 8} and len(tables(preset())) == 2
+    assert len(tables(Transformer.from_config(config))) == 2 + 2
+    # The preset shares them, and did not before.
+    assert len(tables(preset())) == 2
+    assert len(tables(preset(shared=False))) == 3
 
 
 def preset(**overrides):
-    return create_model("transformer_t5_bias_tiny", 11, 13, **overrides)
+    sizes = {"num_encoder_layers": 2, "num_decoder_layers": 1}
+    return create_model(
+        "transformer_t5_bias_tiny", 11, 13, **sizes, **overrides
+    )
 
 
 def test_layers_share_one_that_they_are_given_built():
