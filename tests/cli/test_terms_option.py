@@ -22,7 +22,8 @@ def test_a_model_that_has_not_learned_it_is_refused(
 
 
 @pytest.mark.thorough
-def test_each_line_is_translated_with_its_marks(deepnmt, tmp_path):
+def test_each_line_is_translated_with_its_marks(deepnmt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for seed, split in enumerate(("train", "valid", "test")):
         write_digits(tmp_path, split, 100, seed)
     sizes = [
@@ -41,9 +42,9 @@ def test_each_line_is_translated_with_its_marks(deepnmt, tmp_path):
         "data": {
             "train": [
                 {
-                    "source": str(tmp_path / "train.source"),
-                    "target": str(tmp_path / "train.target"),
-                    "alignments": str(tmp_path / "links"),
+                    "source": "train.source",
+                    "target": "train.target",
+                    "alignments": "links",
                 }
             ],
             "user_defined_symbols": ["<term>", "<is>", "</term>"],
@@ -57,8 +58,7 @@ def test_each_line_is_translated_with_its_marks(deepnmt, tmp_path):
     }
     (tmp_path / "terms.yaml").write_text(yaml.safe_dump(recipe))
     run = tmp_path / "run"
-    words = ["train", str(tmp_path / "terms.yaml"), "--run-dir", str(run)]
-    assert cli.main(words) == 0
+    assert cli.main(["train", "terms.yaml", "--run-dir", str(run)]) == 0
     source, terms = tmp_path / "source", tmp_path / "terms.tsv"
     source.write_text("".join(f"{line}\n" for line in LINES))
     terms.write_text("1\t5\n4 4\t6\n")
