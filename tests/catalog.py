@@ -106,12 +106,12 @@ class ModelEntry:
         return inputs, labels.copy()
 
 
-def shared_biases(**options):
+def shared_biases(dtype=None, **options):
     """An attention with the position biases of another one."""
-    layer = keras_deepnmt.layers.RelativePositionBias(4, 3)
+    layer = keras_deepnmt.layers.RelativePositionBias(4, 3, dtype=dtype)
     layer.build((None, N, None, D // N))
     return keras_deepnmt.layers.MultiHeadAttention(
-        N, relative_position=layer, **options
+        N, relative_position=layer, dtype=dtype, **options
     )
 
 
