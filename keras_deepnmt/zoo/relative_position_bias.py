@@ -11,8 +11,8 @@ PAPER = "Raffel et al. (2020)"
 
 @register_variant(Transformer, {"tiny": tiny}, PAPER)
 def transformer_t5_bias(arguments):
-    """A stack has a learned number for each bucket of distances and head."""
-    return {"position_encoding": RelativePositionBias(shared=True)}
+    """Attention has a learned number for each bucket of distances and head."""
+    return {"position_encoding": RelativePositionBias()}
 
 
 describe_paper(

@@ -49,7 +49,7 @@ def terms(tmp_path):
 
 def test_a_list_marks_whole_words_and_the_longest_term(terms):
     found = terms(
-        "New York\tNew York\nYork\tEburacum\n"
+        "New\tNeu\nNew York\tNew York\nYork\tEburacum\n"
         "Hund\tdog\nHund\thound\n東京\tTokyo"
     )
     hund = "<term> Hund <is> dog </term>"
@@ -60,7 +60,8 @@ def test_a_list_marks_whole_words_and_the_longest_term(terms):
         ("我去東京。", "我去<term> 東京 <is> Tokyo </term>。"),
         (hund, hund),
         (" ", " "),
-        ("New", "New"),
+        ("New", "<term> New <is> Neu </term>"),
+        ("Newer", "Newer"),
     ):
         assert found.mark(text) == expected
 
