@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
                     **provenance("tensorflow", "keras", "sentencepiece"),
                     **case,
                     "layer_norm_epsilon": epsilon,
-                    "updates": options.epochs * PAIRS // BATCH,
+                    "updates": int(model.optimizer.iterations),
                     **found,
                 }
                 append_row(options.output, row)

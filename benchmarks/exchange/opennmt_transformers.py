@@ -4,8 +4,8 @@
     onmt/bin/pip install OpenNMT-py==3.5.1 subword-nmt==0.3.8
     python benchmarks/exchange/opennmt_transformers.py --python onmt/bin/python
 
-OpenNMT-py 3.5.1 asks for torch below 2.3, and runs with 2.13 and NumPy 1.26 if it
-is installed with `--no-deps` beside its other requirements.
+OpenNMT-py 3.5.1 asks for torch below 2.3, and runs with 2.13 and NumPy 1.26 if
+it is installed with `--no-deps` beside its other requirements.
 
 `opennmt_models.py` trains a small model there, by OpenNMT-py's own command, and
 records the ids of lines of many kinds, logits and translations by its search

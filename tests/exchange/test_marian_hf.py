@@ -290,6 +290,10 @@ FC1 = "model.encoder.layers.1.fc1.weight"
         (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
         (lambda f: (f / "config.json").unlink(), "of no format"),
+        (
+            lambda f: change_config(f, model_type="bart"),
+            r"of no format .*`model_type` of config.json is 'bart'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_written(
@@ -300,6 +304,12 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(
         import_model(copy, tmp_path / "output")
     assert "\n" not in str(error.value)
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+def test_an_empty_file_is_named(tmp_path):
+    (tmp_path / "model").touch()
+    with pytest.raises(UserError, match="model: .*the file is empty"):
+        import_model(tmp_path / "model", tmp_path / "output")
 
 
 def number_by_text(file):
