@@ -106,6 +106,15 @@ class ModelEntry:
         return inputs, labels.copy()
 
 
+def shared_biases(dtype=None, **options):
+    """An attention with the position biases of another one."""
+    layer = keras_deepnmt.layers.RelativePositionBias(4, 3, dtype=dtype)
+    layer.build((None, N, None, D // N))
+    return keras_deepnmt.layers.MultiHeadAttention(
+        N, relative_position=layer, dtype=dtype, **options
+    )
+
+
 LAYERS = [
     LayerEntry(
         "Dropout",
@@ -511,6 +520,12 @@ LAYERS = [
             ),
         )
     ],
+    LayerEntry(
+        "MultiHeadAttention, position biases of others",
+        shared_biases,
+        {"query": (B, T, D)},
+        {"use_causal_mask": True},
+    ),
 ]
 
 MODELS = [
@@ -575,6 +590,25 @@ MODELS = [
             ],
             "position_encoding": {
                 "RelativePositionRepresentations": {"max_distance": 2}
+            },
+        },
+        mark="thorough",
+    ),
+    ModelEntry(
+        "position biases that the attentions of a stack share",
+        "everything_tiny",
+        overrides=lambda: {
+            **THREE_LAYERS,
+            **paper_slots.one_choice(),
+            "decoder_aggregation": paper_slots.another_choice()[
+                "decoder_aggregation"
+            ],
+            "position_encoding": {
+                "RelativePositionBias": {
+                    "num_buckets": 4,
+                    "max_distance": 3,
+                    "shared": True,
+                }
             },
         },
         mark="thorough",

@@ -18,13 +18,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.exchange.marian_hf import lines_of_many_kinds
 from benchmarks.exchange.opennmt_transformers import (
     compare_ids_and_logits,
+    compare_translations,
     order_of,
 )
 from benchmarks.shared.result_rows import append_row, provenance
@@ -141,33 +140,6 @@ def compare(folder: Path, case: dict) -> dict:
         **{name: case[name] for name in case if name != "model"},
         **compare_ids_and_logits(folder, translator, theirs, orders),
         **compare_translations(folder, translator, theirs),
-    }
-
-
-def compare_translations(folder, translator, theirs) -> dict:
-    """Returns how many are equal, and whose have the higher scores."""
-    sentences = (folder / "dev.source").read_text().splitlines()
-    found = [row[0] for row in translator.translate_nbest(sentences, 1)]
-    scored = translator.score(sentences, theirs["translations"])
-    equal = [
-        one.text == other
-        for one, other in zip(found, theirs["translations"], strict=True)
-    ]
-    # Of their texts, by this package and by eole's search.
-    scores = [one.total / (len(one.tokens) + 1) for one in scored]
-    differences = np.abs(np.subtract(scores, theirs["scores"]))
-    higher = [
-        one.log_prob / (len(one.ids) + 1) > other
-        for one, other, is_equal in zip(found, scores, equal, strict=True)
-        if not is_equal
-    ]
-    return {
-        "sentences": len(sentences),
-        "equal_translations": sum(equal),
-        # A search may have made a text of other pieces than it is cut into.
-        "as_in_search": int((differences < 1e-4).sum()),
-        "higher_here": sum(higher),
-        "higher_there": len(higher) - sum(higher),
     }
 
 

@@ -87,16 +87,6 @@ def compare(folder: Path, case: dict, options) -> dict:
         equal_ids += one == other
         if one != other:
             print(f"{line!r}: {one} here, {other} there", file=sys.stderr)
-    hypotheses = [
-        found for (found,) in translator.translate_nbest(theirs["sentences"], 1)
-    ]
-    differences = [
-        one.score - score
-        for one, other, score in zip(
-            hypotheses, theirs["translations"], theirs["scores"], strict=True
-        )
-        if one.text != other
-    ]
     return {
         **provenance("tensorflow", "keras", "sentencepiece"),
         **theirs["versions"],
@@ -104,22 +94,69 @@ def compare(folder: Path, case: dict, options) -> dict:
         "updates": options.updates,
         "lines": len(lines),
         "equal_ids": equal_ids,
-        "sentences": len(hypotheses),
-        "equal_translations": len(hypotheses) - len(differences),
-        # Of the others, those that this or the other search scores higher.
-        "higher_here": sum(each > 1e-5 for each in differences),
-        "higher_there": sum(each < -1e-5 for each in differences),
+        **compare_translations(translator, theirs, target),
         **compare_logits(
             translator.model,
             (np.array(theirs["source_ids"]), source),
             (np.array(theirs["decoder_ids"]), target),
-            np.load(folder / "logits.npy"),
+            folder,
         ),
     }
 
 
-def compare_logits(model, source, target, expected) -> dict:
-    """Returns the largest logit and the largest difference at real tokens."""
+def compare_translations(translator, theirs, order) -> dict:
+    """Returns how many are equal, and whose have the higher scores.
+
+    Args:
+        translator: has the same search options as `theirs`.
+        theirs: what `transformers_models.py` recorded.
+        order: the id in `transformers` of each id of this package.
+    """
+    found = [
+        one for (one,) in translator.translate_nbest(theirs["sentences"], 1)
+    ]
+    # Theirs begin with the start token, and are padded after the end.
+    tokens = []
+    for row in theirs["sequences"]:
+        tokens.append(row[1 : row.index(order[3], 1) + 1])
+    is_equal = [
+        [order[i] for i in one.ids] == row
+        for one, row in zip(found, tokens, strict=True)
+    ]
+    differences = [
+        one.score - score
+        for one, score, equal in zip(
+            found, theirs["scores"], is_equal, strict=True
+        )
+        if not equal
+    ]
+    return {
+        "sentences": len(found),
+        "equal_translations": sum(
+            one.text == other
+            for one, other in zip(found, theirs["translations"], strict=True)
+        ),
+        # Of the same tokens; a text lacks unknown ones there.
+        "equal_tokens": sum(is_equal),
+        # Of the others, those that this or the other search scores higher.
+        "higher_here": sum(each > 1e-5 for each in differences),
+        "higher_there": sum(each < -1e-5 for each in differences),
+    }
+
+
+def compare_logits(model, source, target, folder) -> dict:
+    """Compares logits at real tokens.
+
+    Args:
+        model: the model here.
+        source: the ids there, and the id there of each id of this package.
+        target: the same of the target.
+        folder: has the logits there, in both precisions.
+
+    Returns:
+        The largest logit, the largest difference between both, and that of each
+        from the logits in double precision.
+    """
     ids = {}
     for name, (theirs, order) in (
         ("source_ids", source),
@@ -132,12 +169,22 @@ def compare_logits(model, source, target, expected) -> dict:
         )
     ids["target_ids"][:, 0] = 2  # their padding begins a sentence, too
     found = np.asarray(model(ids))
-    order = np.array(target[1])
-    expected = expected[..., order[1:]]
-    difference = np.abs(found[..., 1:] - expected)[ids["target_ids"] != 0]
+    found = found[..., 1:][ids["target_ids"] != 0]
+    order = np.array(target[1])[1:]
+    expected, exact = (
+        np.load(folder / f"{name}.npy")[..., order][ids["target_ids"] != 0]
+        for name in ("logits", "logits_64")
+    )
     return {
         "largest_logit": float(f"{np.abs(expected).max():.3g}"),
-        "largest_difference": float(f"{difference.max():.2g}"),
+        **{
+            name: float(f"{np.abs(one - other).max():.2g}")
+            for name, one, other in (
+                ("largest_difference", found, expected),
+                ("error_here", found, exact),
+                ("error_there", expected, exact),
+            )
+        },
     }
 
 

@@ -22,7 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.exchange.marian_hf import compare_logits, lines_of_many_kinds
+from benchmarks.exchange.marian_hf import (
+    compare_logits,
+    compare_translations,
+    lines_of_many_kinds,
+)
 from benchmarks.shared.result_rows import append_row, provenance
 
 RESULTS = Path(__file__).parent / "results" / "marian_hf_export.csv"
@@ -76,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
                     **provenance("tensorflow", "keras", "sentencepiece"),
                     **case,
                     "layer_norm_epsilon": epsilon,
-                    "updates": options.epochs * PAIRS // BATCH,
+                    "updates": int(model.optimizer.iterations),
                     **found,
                 }
                 append_row(options.output, row)
@@ -155,16 +159,6 @@ def compare(folder, translator, pairs, python) -> dict:
     rows = [
         [*row.tolist(), 3] for row in translator.source_tokenizer.encode(lines)
     ]
-    found = [
-        one for (one,) in translator.translate_nbest(theirs["sentences"], 1)
-    ]
-    differences = [
-        one.score - score
-        for one, other, score in zip(
-            found, theirs["translations"], theirs["scores"], strict=True
-        )
-        if one.text != other
-    ]
     orders = [
         list(range(tokenizer.vocabulary_size))
         for tokenizer in (
@@ -178,15 +172,12 @@ def compare(folder, translator, pairs, python) -> dict:
         "equal_ids": sum(
             one == other for one, other in zip(rows, theirs["ids"], strict=True)
         ),
-        "sentences": len(found),
-        "equal_translations": len(found) - len(differences),
-        "higher_here": sum(each > 1e-5 for each in differences),
-        "higher_there": sum(each < -1e-5 for each in differences),
+        **compare_translations(translator, theirs, orders[1]),
         **compare_logits(
             translator.model,
             (np.array(theirs["source_ids"]), orders[0]),
             (np.array(theirs["decoder_ids"]), orders[1]),
-            np.load(folder / "logits.npy"),
+            folder,
         ),
     }
 

@@ -5,8 +5,8 @@
 PYTHON is an environment with OpenNMT-py 3.5.1 and subword-nmt; this package is
 not needed there. FOLDER has `text.source`, `text.target` and `lines`;
 OpenNMT-py writes the model of CASE, a JSON object, to the folder `model`, and
-what it computes is written to `outputs.json` and `logits.npy`.
-`opennmt_transformers.py` starts it.
+what it computes, translations by its search with 4 beams among it, is written
+to `outputs.json` and `logits.npy`. `opennmt_transformers.py` starts it.
 """
 
 import io
@@ -38,7 +38,7 @@ def main(folder: Path, case: dict) -> None:
     write_files(folder, case["transform"])
     train(folder, case)
     pieces, functions = load(folder)
-    record(folder, pieces, *functions)
+    record(folder, pieces, *functions, translate(folder, case["transform"]))
 
 
 def write_files(folder, transform) -> None:
@@ -137,6 +137,7 @@ def train(folder, case) -> None:
         "add_qkvbias": case["bias"],
         "batch_type": "sents",
         "batch_size": 32,
+        "bucket_size": 2048,  # by default it reads a small corpus many times
         "optim": "adam",
         "learning_rate": 0.002,
         "param_init": 0.0,
@@ -195,9 +196,48 @@ def make_cut(options):
     return cut
 
 
+def translate(folder, transform) -> dict:
+    """Translates by OpenNMT-py's search; returns texts and scores."""
+    from onmt.inference_engine import InferenceEnginePY
+    from onmt.opts import translate_opts
+    from onmt.utils.parse import ArgumentParser
+
+    (file,) = (folder / "model").glob("*.pt")
+    options = {
+        "model": file,
+        "src": folder / "dev.source",
+        "output": folder / "translations",
+        "batch_size": 16,
+        "beam_size": 4,
+        "length_penalty": "avg",
+        "alpha": 1.0,
+        "transforms": transform,
+        **subword_options(folder, transform),
+    }
+    parser = ArgumentParser()
+    translate_opts(parser)
+    options = parser.parse_args(
+        [
+            part
+            for name, value in options.items()
+            for part in (f"-{name}", str(value))
+        ]
+    )
+    # As its command does.
+    ArgumentParser.validate_translate_opts(options)
+    ArgumentParser._get_all_transform_translate(options)
+    ArgumentParser._validate_transforms_opts(options)
+    ArgumentParser.validate_translate_opts_dynamic(options)
+    scores, texts = InferenceEnginePY(options).infer_file()
+    return {
+        "translations": [row[0] for row in texts],
+        "scores": [float(row[0]) for row in scores],
+    }
+
+
 @torch.no_grad()
-def record(folder, pieces, compute, cut) -> None:
-    """Writes ids of lines and logits, by OpenNMT-py alone."""
+def record(folder, pieces, compute, cut, translated) -> None:
+    """Writes ids of lines, logits and translations, by OpenNMT-py alone."""
     known = {
         side: {piece: number for number, piece in enumerate(names)}
         for side, names in pieces.items()
@@ -235,6 +275,7 @@ def record(folder, pieces, compute, cut) -> None:
         "target_ids": target.tolist(),
         "lines": (folder / "lines").read_text().split("\n"),
         "ids": ids((folder / "lines").read_text().split("\n"), "source"),
+        **translated,
         "versions": {
             "toolkit_version": version("OpenNMT-py"),
             "torch": torch.__version__,

@@ -4,11 +4,14 @@
     onmt/bin/pip install OpenNMT-py==3.5.1 subword-nmt==0.3.8
     python benchmarks/exchange/opennmt_transformers.py --python onmt/bin/python
 
+OpenNMT-py 3.5.1 asks for torch below 2.3, and runs with 2.13 and NumPy 1.26 if
+it is installed with `--no-deps` beside its other requirements.
+
 `opennmt_models.py` trains a small model there, by OpenNMT-py's own command, and
-records the ids of lines of many kinds and logits. Here the model is
-imported, and the same is computed. A checkpoint of OpenNMT-py is a pickle, so
-that this package's environment needs torch too. A row is appended to
-`results/opennmt_transformers.csv`.
+records the ids of lines of many kinds, logits and translations by its search
+with 4 beams. Here the model is imported, and the same is computed. A checkpoint
+of OpenNMT-py is a pickle, so that this package's environment needs torch too. A
+row is appended to `results/opennmt_transformers.csv`.
 """
 
 import argparse
@@ -38,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measures each case and appends its row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True)
-    parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--updates", type=int, default=800)
     parser.add_argument("--cases", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
@@ -80,13 +83,21 @@ def compare(folder: Path, case: dict, python: str) -> dict:
         folder / "model" / f"{side}.model" for side in ("source", "target")
     ]
     preset = import_model(model, folder / "preset", None, *tokenizers)
-    translator = Translator.load(preset, batch_size=16)
+    # OpenNMT-py counts the begin token, too.
+    translator = Translator.load(
+        preset,
+        batch_size=16,
+        num_beams=4,
+        length_penalty=1.0,
+        length_offset=1.0,
+    )
     orders = {side: order_of(names) for side, names in theirs["pieces"].items()}
     return {
         **provenance("tensorflow", "keras", "sentencepiece"),
         **theirs["versions"],
         **case,
         **compare_ids_and_logits(folder, translator, theirs, orders),
+        **compare_translations(folder, translator, theirs),
     }
 
 
@@ -118,6 +129,42 @@ def compare_ids_and_logits(folder, translator, theirs, orders) -> dict:
         "equal_ids": equal_ids,
         "largest_logit": float(f"{np.abs(expected).max():.3g}"),
         "largest_difference": float(f"{difference.max():.2g}"),
+    }
+
+
+def compare_translations(folder, translator, theirs) -> dict:
+    """Returns how many are equal, and whose have the higher scores.
+
+    The toolkit's scores are log-probabilities divided by the number of tokens
+    with the begin and the end.
+
+    Args:
+        folder: has `dev.source`.
+        translator: the imported model, with the same search options.
+        theirs: what the toolkit recorded: `translations` and `scores`.
+    """
+    sentences = (folder / "dev.source").read_text().splitlines()
+    found = [row[0] for row in translator.translate_nbest(sentences, 1)]
+    scored = translator.score(sentences, theirs["translations"])
+    equal = [
+        one.text == other
+        for one, other in zip(found, theirs["translations"], strict=True)
+    ]
+    # Of their texts, by this package and by the toolkit's search.
+    scores = [one.total / (len(one.tokens) + 1) for one in scored]
+    differences = np.abs(np.subtract(scores, theirs["scores"]))
+    higher = [
+        one.log_prob / (len(one.ids) + 1) > other
+        for one, other, is_equal in zip(found, scores, equal, strict=True)
+        if not is_equal
+    ]
+    return {
+        "sentences": len(sentences),
+        "equal_translations": sum(equal),
+        # A search may have made a text of other pieces than it is cut into.
+        "as_in_search": int((differences < 1e-4).sum()),
+        "higher_here": sum(higher),
+        "higher_there": len(higher) - sum(higher),
     }
 
 

@@ -5,7 +5,8 @@
 PYTHON is an environment with torch, transformers and sentencepiece; this
 package is not needed there. FOLDER has `text.source`, `text.target` and
 `lines`; the model is written to its folder `model`, what it computes to
-`outputs.json` and `logits.npy`. `marian_hf.py` starts it. Without CASE and
+`outputs.json` and `logits.npy`, and the logits in double precision to
+`logits_64.npy`. `marian_hf.py` starts it. Without CASE and
 STEPS the model is already there, for `marian_hf_export.py`.
 """
 
@@ -169,6 +170,8 @@ def record(folder, model, tokenizer) -> None:
     found = model.generate(
         **inputs, return_dict_in_generate=True, output_scores=True
     )
+    exact = model.double()(**inputs, decoder_input_ids=decoder_ids).logits
+    np.save(folder / "logits_64.npy", exact.numpy())
     write(
         folder / "outputs.json",
         {
@@ -179,6 +182,7 @@ def record(folder, model, tokenizer) -> None:
             "translations": tokenizer.batch_decode(
                 found.sequences, skip_special_tokens=True
             ),
+            "sequences": found.sequences.tolist(),
             "scores": found.sequences_scores.tolist(),
             "versions": {
                 "transformers": transformers.__version__,

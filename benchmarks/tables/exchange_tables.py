@@ -62,7 +62,8 @@ def exchange_table(results: Path = RESULTS) -> list[str]:
             f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
             f"{row['largest_difference']} (logits up to "
             f"{row['largest_logit']})",
-            f"{row['equal_translations']} of {row['sentences']}",
+            f"{row['equal_tokens']} of {row['sentences']}"
+            + _scores_of_others(row),
         ]
         for row in rows
     ]
@@ -104,7 +105,8 @@ def checkpoint_table(results: Path = RESULTS) -> list[str]:
             f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
             f"{row['largest_difference']} (logits up to "
             f"{row['largest_logit']})",
-            "not compared",
+            f"{row['equal_translations']} of {row['sentences']}"
+            + _scores_of_others(row),
         ]
         for row in opennmt
     ]
@@ -140,8 +142,8 @@ def _scores_of_others(row):
     if not int(row["higher_here"]) + int(row["higher_there"]):
         return ""
     return (
-        f"; of the others {row['higher_here']} have a higher score here, "
-        f"{row['higher_there']} there"
+        f"; the score is higher here of {row['higher_here']} others, "
+        f"there of {row['higher_there']}"
     )
 
 
@@ -207,7 +209,7 @@ def marian_export_table(results: Path = RESULTS) -> list[str]:
             f"{int(row['equal_ids']):,} of {int(row['lines']):,}",
             f"{row['largest_difference']} (logits up to "
             f"{row['largest_logit']})",
-            f"{row['equal_translations']} of {row['sentences']}",
+            f"{row['equal_tokens']} of {row['sentences']}",
             f"{row['higher_here']}, {row['higher_there']}",
         ]
         for row in rows

@@ -11,6 +11,7 @@ from benchmarks.tables.markdown import (
 )
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
+WHEELS = Path(__file__).parents[1] / "exchange" / "results" / "wheel_size.csv"
 
 
 def package_model_table() -> list[str]:
@@ -34,5 +35,21 @@ def package_model_table() -> list[str]:
     headings = ["model", "parameters", "MB", "test set", "BLEU", "chrF"]
     return [
         markdown_table([*headings, "BLEU changed by float16"], lines),
-        f"With 95 % intervals. {measured_when_and_where(rows)}",
+        f"With 95 % intervals. {measured_when_and_where(rows)}"
+        + _wheel_sizes(),
     ]
+
+
+def _wheel_sizes():
+    """Says what the models of real text add to the wheel."""
+    rows = read_rows(WHEELS)
+    if not rows:
+        return ""
+    whole, without = (
+        f"{int(rows[-1][name]) / 1e6:.1f} MB"
+        for name in ("bytes", "bytes_without")
+    )
+    return (
+        f" The wheel has {whole} with all of them and {without} without the "
+        f"{rows[-1]['models']} models of real text (`wheel_size.py`)."
+    )

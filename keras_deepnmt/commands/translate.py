@@ -50,6 +50,10 @@ from keras_deepnmt.commands.options.segments import (
     SegmentOptions,
     add_segments,
 )
+from keras_deepnmt.commands.options.terms import (
+    add_terms,
+    windows_with_terms,
+)
 from keras_deepnmt.commands.terminal.console import progress_bar
 from keras_deepnmt.commands.terminal.input_lines import (
     count_lines,
@@ -141,6 +145,7 @@ def add_options(parser: VerbParser) -> None:
     )
     add_tag(parser)
     add_context(parser)
+    add_terms(parser)
     add_given_lines(parser)
     add_segments(parser)
     add_shortlist(parser)
@@ -226,6 +231,9 @@ def run(options: Namespace) -> None:
                 options.errors,
                 warnings,
             )
+        windows = windows_with_terms(
+            options, translator, windows, has_languages
+        )
         windows = windows_in_context(
             options, translator, windows, has_languages
         )

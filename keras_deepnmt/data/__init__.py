@@ -47,4 +47,5 @@ from keras_deepnmt.data.preparation.tokenizer_training import (
 )
 from keras_deepnmt.data.prepared_data import PreparedData as PreparedData
 from keras_deepnmt.data.shortlists import Shortlists as Shortlists
+from keras_deepnmt.data.terms import TermList as TermList
 from keras_deepnmt.data.tokenizers import Tokenizer as Tokenizer

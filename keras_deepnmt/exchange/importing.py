@@ -26,6 +26,7 @@ from keras_deepnmt.files import (
     write_json,
     write_text,
 )
+from keras_deepnmt.json_files import read_json
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.translator.loading import TOKENIZER_DIR
 from keras_deepnmt.translator.translator import Translator
@@ -163,8 +164,22 @@ def _find_format(path, name) -> Format:
             return found
     known = "; ".join(f"{n}: {f.summary}" for n, f in FORMATS.items())
     raise UserError(
-        f"{path}: is of no format that can be imported. These can: {known}."
+        f"{path}: is of no format that can be imported{_why(path)}. These can: "
+        f"{known}."
     )
+
+
+def _why(path):
+    """Says in brackets what a path is that no format knows, if that is seen."""
+    config = path / "config.json"
+    if config.is_file():
+        content = read_json(config)
+        if isinstance(content, dict) and "model_type" in content:
+            kind = content["model_type"]
+            return f" (`model_type` of config.json is {kind!r:.40})"
+    if path.is_file() and not path.stat().st_size:
+        return " (the file is empty)"
+    return ""
 
 
 def _summary(imported, model, folder):

@@ -15,7 +15,7 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.cloning import (
     initializer_config,
-    prototype_config,
+    position_argument,
 )
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.keras_masks import first_mask
@@ -142,7 +142,9 @@ class AggregationNode(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
-        self.relative_position = prototype_config(relative_position)
+        self.relative_position, self.given_position = position_argument(
+            relative_position
+        )
 
     def build(self, inputs_shape):
         shape = common_shape("inputs", inputs_shape)
@@ -160,7 +162,7 @@ class AggregationNode(keras.layers.Layer):
                 attention_dropout=self.attention_dropout,
                 key_bias=self.key_bias,
                 kernel_initializer=self.attention_initializer,
-                relative_position=self.relative_position,
+                relative_position=self.given_position(),
                 name="attention",
                 dtype=self.dtype_policy,
             )

@@ -23,6 +23,14 @@ NODE_OPTIONS = (
 )
 
 
+def node_options(layer):
+    """Returns what a layer made of nodes passes on to each node."""
+    return {
+        **{name: getattr(layer, name) for name in NODE_OPTIONS},
+        "relative_position": layer.given_position(),
+    }
+
+
 def check_node_options(
     function,
     residual,

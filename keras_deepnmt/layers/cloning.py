@@ -75,6 +75,22 @@ def prototype_config(layer):
         ) from error
 
 
+def position_argument(layer):
+    """Reads an argument `relative_position` of a layer.
+
+    A layer that has weights is not cloned: all attentions that are given it
+    use it. Returns its configuration, which gives a copy with weights of its
+    own, and a function that returns what to pass on to the attentions. Keras
+    would track an attribute that is the layer itself.
+    """
+    if isinstance(layer, keras.layers.Layer) and layer.weights:
+        config = keras.saving.serialize_keras_object(layer)
+        config.pop("build_config", None)
+        return config, lambda: layer
+    config = prototype_config(layer)
+    return config, lambda: config
+
+
 def prototype_of(config):
     """Creates an unbuilt layer from a configuration, to inspect its attributes.
 
@@ -103,7 +119,8 @@ def clone_prototype(
     The clone gets the dtype policy `dtype`, unless the prototype's policy is
     not the global one. `attention_initializer` is for attention projections
     whose initializer the prototype does not name, and `relative_position` for
-    attention without a layer of relative positions. `options` replace entries
+    attention without a layer of relative positions, whose configuration or,
+    for one that is shared, the layer itself it is. `options` replace entries
     of the configuration; those that the layer does not have are ignored.
     """
     layer = prototype_of(config)

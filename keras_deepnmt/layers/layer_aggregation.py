@@ -6,6 +6,7 @@ from keras_deepnmt.layers.aggregation_node import AggregationNode
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
+    node_options,
 )
 from keras_deepnmt.layers.argument_checks import (
     check_alike,
@@ -16,7 +17,7 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.cloning import (
     initializer_config,
-    prototype_config,
+    position_argument,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.linear_combination import LinearCombination
@@ -162,7 +163,9 @@ class LayerAggregation(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
-        self.relative_position = prototype_config(relative_position)
+        self.relative_position, self.given_position = position_argument(
+            relative_position
+        )
 
     @property
     def feeds_back(self):
@@ -290,7 +293,7 @@ class LayerAggregation(keras.layers.Layer):
             inner = self.intermediate_dim or 4 * width
             through_dim = None if self.linear_mode == "matrices" else inner
             return LinearCombination(through_dim, **options)
-        options |= {name: getattr(self, name) for name in NODE_OPTIONS}
+        options |= node_options(self)
         options["key_bias"] = self.key_bias
         # In a tree the first two inputs are H^(2i-1) and H^(2i), the top.
         in_tree = self.strategy == "hierarchical" and number % 2 == 0

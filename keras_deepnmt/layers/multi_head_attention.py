@@ -12,7 +12,7 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
-    prototype_config,
+    position_argument,
     prototype_name,
 )
 from keras_deepnmt.layers.dense_rows import apply_to_rows
@@ -73,7 +73,8 @@ class MultiHeadAttention(keras.layers.Layer):
             then almost uniform, and post-norm stacks can learn at high rates.
         bias_initializer: Keras initializer of the biases.
         relative_position: unbuilt layer of relative positions, such as
-            `RotaryPositionEmbedding`, which is cloned; or `None`. Queries and
+            `RotaryPositionEmbedding`, which is cloned; or one that has weights,
+            which all attentions that are given it share; or `None`. Queries and
             keys are then of the same tokens: it is for self-attention only.
         num_key_value_heads: int. Number of heads G of keys and values; must
             divide `num_heads`. `None` means one for each head of the queries.
@@ -165,7 +166,9 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key_bias = key_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.relative_position = prototype_config(relative_position)
+        self.relative_position, self.given_position = position_argument(
+            relative_position
+        )
         self.position = None
         self.num_key_value_heads = num_key_value_heads
         self.num_shared_heads = num_key_value_heads or num_heads  # G
@@ -202,10 +205,7 @@ class MultiHeadAttention(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         if self.relative_position is not None:
-            self.position = clone_prototype(
-                self.relative_position, "position", self.dtype_policy
-            )
-            self.position.build((None, self.num_heads, None, self.head_dim))
+            self.position = self._make_position()
 
     def call(
         self,
@@ -519,6 +519,16 @@ class MultiHeadAttention(keras.layers.Layer):
     @property
     def _key_width(self):
         return self.num_shared_heads * self.head_dim
+
+    def _make_position(self):
+        shape = (None, self.num_heads, None, self.head_dim)
+        shared = self.given_position()
+        if isinstance(shared, keras.layers.Layer):
+            shared.check_shared(self.name, shape)
+            return shared
+        position = clone_prototype(shared, "position", self.dtype_policy)
+        position.build(shape)
+        return position
 
     def _make_initializer(self, name):
         if name == "output":

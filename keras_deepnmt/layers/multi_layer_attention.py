@@ -7,6 +7,7 @@ from keras_deepnmt.layers.aggregation_node import AggregationNode
 from keras_deepnmt.layers.aggregation_options import (
     NODE_OPTIONS,
     check_node_options,
+    node_options,
 )
 from keras_deepnmt.layers.argument_checks import (
     check_alike,
@@ -18,6 +19,7 @@ from keras_deepnmt.layers.cloning import (
     check_takes_positions,
     clone_prototype,
     initializer_config,
+    position_argument,
     prototype_config,
     prototype_of,
 )
@@ -70,7 +72,8 @@ class MultiLayerAttention(keras.layers.Layer):
             projections; `None` for the one of `MultiHeadAttention`. A layer in
             `attention` that names an initializer keeps its own.
         relative_position: unbuilt layer of relative positions, which is cloned
-            for each attention, that of the node included; or `None`. A layer in
+            for each attention, that of the node included; or one that has
+            weights, which they share; or `None`. A layer in
             `attention` that has one keeps its own.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
@@ -158,7 +161,9 @@ class MultiLayerAttention(keras.layers.Layer):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
-        self.relative_position = prototype_config(relative_position)
+        self.relative_position, self.given_position = position_argument(
+            relative_position
+        )
         check_takes_positions(
             self.attention, "attention", self.relative_position
         )
@@ -190,7 +195,7 @@ class MultiLayerAttention(keras.layers.Layer):
             self.attentions.append(attention)
         if self.num_layers > 1:
             self.node = AggregationNode(
-                **{name: getattr(self, name) for name in NODE_OPTIONS},
+                **node_options(self),
                 name="node",
                 dtype=self.dtype_policy,
             )
@@ -315,14 +320,14 @@ class MultiLayerAttention(keras.layers.Layer):
                 name,
                 self.dtype_policy,
                 attention_initializer=self.attention_initializer,
-                relative_position=self.relative_position,
+                relative_position=self.given_position(),
             )
         return MultiHeadAttention(
             self.num_heads,
             attention_dropout=self.attention_dropout,
             key_bias=self.key_bias,
             kernel_initializer=self.attention_initializer,
-            relative_position=self.relative_position,
+            relative_position=self.given_position(),
             name=name,
             dtype=self.dtype_policy,
         )

@@ -47,6 +47,17 @@ class RelativePosition(keras.layers.Layer):
         context = self.add_to_context(context, weights, distances)
         return ops.transpose(context, (0, 2, 1, 3))  # (B, N, T, H)
 
+    def check_shared(self, user, queries_shape):
+        """Refuses an attention whose heads are not those of the weights.
+
+        Args:
+            user: str. The name of the attention that is given the layer.
+            queries_shape: the shape of its queries, `(B, N, T, H)`.
+
+        Raises:
+            ValueError: if the layer was built for another number of heads.
+        """
+
     def rotate(self, vectors, positions):
         """Turns queries or keys by their positions.
 

@@ -30,10 +30,16 @@ class RelativePositionBias(RelativePosition):
         min(R - 1, E + (R - E) log(x / E) / log(M / E))  otherwise, rounded down
 
     `bidirectional` divides `num_buckets` among the keys before and after the
-    query; otherwise all are for keys before it. M is `max_distance`.
-    Differs from the paper: each attention layer has its own numbers, which
-    those of a stack share in the paper; the logits are divided by sqrt(H).
-    Cost: `num_buckets N` parameters, O(N T S) time.
+    query; otherwise all are for keys before it. M is `max_distance`. With
+    `shared`, as in the paper, all self-attentions of a model's encoder add the
+    same numbers, and all of its decoder others: they have a single layer, whose
+    gradient is the sum of theirs. To share one without a model, build it, and
+    give it to several attention layers, which clone only a layer without
+    weights.
+    Differs from the paper: the logits are divided by sqrt(H); without `shared`,
+    each attention layer has its own numbers.
+    Cost: `num_buckets N` parameters for each attention layer, or with `shared`
+    for each stack; O(N T S) time.
 
     Args:
         num_buckets: int. Number of buckets, an even number of at least 4.
@@ -42,6 +48,8 @@ class RelativePositionBias(RelativePosition):
             be above half the buckets of a direction. Defaults to `128`.
         bidirectional: bool. Whether keys after the query have buckets of their
             own. A model sets it to `False` in its decoder.
+        shared: bool. Whether the attention layers of a stack of a model share
+            the numbers. They must then have the same number of heads.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -55,7 +63,8 @@ class RelativePositionBias(RelativePosition):
 
     Raises:
         ValueError: if `num_buckets` is odd or below 4, or `max_distance` is too
-            short for them.
+            short for them; if an attention layer that shares the numbers of
+            others has another number of heads.
 
     Masking: none; attention layers apply the masks.
 
@@ -64,6 +73,10 @@ class RelativePositionBias(RelativePosition):
     >>> queries = np.ones((1, 2, 3, 4), "float32")
     >>> layer(queries, queries, queries).shape
     TensorShape([1, 2, 3, 4])
+    >>> attentions = [
+    ...     keras_deepnmt.layers.MultiHeadAttention(2, relative_position=layer)
+    ...     for _ in range(6)
+    ... ]
 
     Reference:
         - [Raffel et al., 2020](https://arxiv.org/abs/1910.10683), Section 2.1.
@@ -72,7 +85,12 @@ class RelativePositionBias(RelativePosition):
     slots = ("position_encoding",)
 
     def __init__(
-        self, num_buckets=32, max_distance=128, bidirectional=True, **kwargs
+        self,
+        num_buckets=32,
+        max_distance=128,
+        bidirectional=True,
+        shared=False,
+        **kwargs,
     ):
         check_integer("num_buckets", num_buckets, minimum=4)
         check_integer("max_distance", max_distance)
@@ -90,6 +108,7 @@ class RelativePositionBias(RelativePosition):
         self.num_buckets = num_buckets
         self.max_distance = max_distance
         self.bidirectional = bidirectional
+        self.shared = shared
 
     def build(self, queries_shape, keys_shape=None, values_shape=None):
         self.table = self.add_weight(
@@ -97,6 +116,15 @@ class RelativePositionBias(RelativePosition):
             shape=(self.num_buckets, queries_shape[1]),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
+
+    def check_shared(self, user, queries_shape):
+        if self.table.shape[1] != queries_shape[1]:
+            raise ValueError(
+                "`num_heads` must be the same in all attention layers that "
+                f"share the numbers of {self.name}: {self.table.shape[1]}. "
+                f"Received: {user} with num_heads={queries_shape[1]}. Change "
+                "it, or leave out `shared`, so that each has its own numbers."
+            )
 
     def add_to_logits(self, logits, queries, distances):
         last = self.max_distance
@@ -138,4 +166,5 @@ class RelativePositionBias(RelativePosition):
             "num_buckets": self.num_buckets,
             "max_distance": self.max_distance,
             "bidirectional": self.bidirectional,
+            "shared": self.shared,
         }

@@ -14,6 +14,7 @@ from keras_deepnmt.layers.cloning import (
     check_takes_positions,
     clone_prototype,
     initializer_config,
+    position_argument,
     prototype_config,
     prototype_name,
     prototype_of,
@@ -129,7 +130,9 @@ class TransformerEncoderBlock(Block):
         self.normalize_first = normalize_first
         self.key_bias = key_bias
         self.attention_initializer = initializer_config(attention_initializer)
-        self.relative_position = prototype_config(relative_position)
+        self.relative_position, self.given_position = position_argument(
+            relative_position
+        )
         check_takes_positions(
             self.self_attention, "self_attention", self.relative_position
         )
@@ -145,7 +148,7 @@ class TransformerEncoderBlock(Block):
     def build(self, inputs_shape):
         check_sequence("inputs", inputs_shape)
         self.attention = self._make_attention(
-            "attention", self.self_attention, self.relative_position
+            "attention", self.self_attention, self.given_position()
         )
         self.attention.build(inputs_shape)
         self.attention_residual = self._make_residual("attention_residual")

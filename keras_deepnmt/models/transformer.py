@@ -105,7 +105,8 @@ class Transformer(Seq2Seq):
             `layers.RelativePositionBias` or
             `layers.RelativePositionRepresentations`. Every self-attention of
             both stacks then applies a clone of it, those of an aggregation
-            included; cross-attention has none, and nothing is added to the
+            included, or with `RelativePositionBias(shared=True)` one layer for
+            each stack; cross-attention has none, and nothing is added to the
             embeddings.
         share_position_encoding: bool. Whether source and target share the
             weights of the position encoding, if it has any.

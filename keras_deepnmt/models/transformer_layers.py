@@ -117,6 +117,7 @@ class TransformerLayers:
         self.arguments = arguments
         self.policy = policy
         self.relative_position = relative_position(arguments)
+        self.shared_positions = {}
 
     def embeddings(self):
         arguments = self.arguments
@@ -265,15 +266,28 @@ class TransformerLayers:
         return initializer
 
     def _relative_position_of(self, side):
-        """The configuration of the relative positions of a stack, or `None`."""
+        """The relative positions of a stack, or `None`.
+
+        They are a configuration, or the layer that all its attentions share.
+        """
         config = self.relative_position
-        if config is None or side == "encoder":
+        if side in self.shared_positions:
+            return self.shared_positions[side]
+        is_shared = getattr(prototype_of(config), "shared", False)
+        if config is None or (side == "encoder" and not is_shared):
             return config
-        # Later words are not known yet.
-        layer = clone_prototype(
-            config, "position", self.policy, bidirectional=False
+        # In a decoder, later words are not known yet.
+        options = {} if side == "encoder" else {"bidirectional": False}
+        name = f"{side}_position" if is_shared else "position"
+        layer = clone_prototype(config, name, self.policy, **options)
+        if not is_shared:
+            return prototype_config(layer)
+        num_heads = self.arguments["num_heads"]
+        layer.build(
+            (None, num_heads, None, self.arguments["hidden_dim"] // num_heads)
         )
-        return prototype_config(layer)
+        self.shared_positions[side] = layer
+        return layer
 
     def stack_norm(self, name):
         if not has_final_norm(self.arguments):

@@ -28,12 +28,19 @@ class ModifiersRecipe:
             Defaults to 0.
         merge: share of the pairs that are joined with the next pair of their
             corpus, as two sentences in one line. Defaults to 0.
+        terms: share of the pairs in whose source a word, or about a tenth of
+            them, gets its translation beside it, `<term> Hund <is> dog
+            </term>`, so that `deepnmt translate --terms` can ask for a
+            translation. The words are those of `data.train[].alignments`, and
+            the three marks must be among `data.user_defined_symbols`. Defaults
+            to 0.
     """
 
     typos: Share = 0.0
     upper_case: Share = 0.0
     title_case: Share = 0.0
     merge: Share = 0.0
+    terms: Share = 0.0
 
     def __post_init__(self):
         total = sum(self.shares().values())

@@ -63,9 +63,12 @@ def _check_alignments(recipe):
     training = recipe.training
     place = f"recipe {recipe.name}: `data.train` has alignments ({given[0]})"
     if "guided_alignment" not in training.objective:
+        if any(stage.modifiers.terms for stage in training.stages):
+            return
         raise UserError(
-            f"{place}, which only `training.objective.guided_alignment` reads. "
-            "Add it, or leave them out."
+            f"{place}, which only `training.objective.guided_alignment` and "
+            "the modifier `terms` of `training.stages` read. Add one of them, "
+            "or leave them out."
         )
     modified = any(stage.modifiers.shares() for stage in training.stages)
     for name, is_used in (

@@ -18,6 +18,7 @@ from keras_deepnmt.data.manifest import (
 )
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.terms import check_has_term_marks
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models.training_step.training_state import update_count
 from keras_deepnmt.recipes.schema import Recipe
@@ -35,7 +36,8 @@ def training_pairs(
     """Returns the training pairs, with changed ones if a stage asks for them.
 
     Raises:
-        UserError: if sentences are also segmented at random.
+        UserError: if sentences are also segmented at random, or words are to be
+            marked as terms without alignments or symbols for it.
     """
     store = data.store("train")
     used = {
@@ -56,6 +58,8 @@ def training_pairs(
             f"`data.context`. Received: {recipe.data.context}. Leave one of "
             "them out."
         )
+    if "terms" in used:
+        _check_terms(recipe, data)
     ends = [corpus["rows"][1] for corpus in training_corpora(data.manifest)]
     return ModifiedPairs(
         store,
@@ -64,7 +68,19 @@ def training_pairs(
         [end for end in ends if end],
         # The end token is not counted there.
         1 + data.manifest["options"].get("max_tokens", 0),
+        data.links,
     )
+
+
+def _check_terms(recipe, data):
+    place = f"recipe {recipe.name}: the modifier `terms`"
+    if data.links is None:
+        raise UserError(
+            f"{place} needs the alignments of the words. Received: "
+            f"{data.directory}, which has none. Give a corpus "
+            "`data.train[].alignments`, or leave it out."
+        )
+    check_has_term_marks(data.source_tokenizer, place)
 
 
 def stage_weights(

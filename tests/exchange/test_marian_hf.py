@@ -4,6 +4,8 @@ named, and nothing is left behind."""
 
 import json
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from keras_deepnmt.cli import main
 from keras_deepnmt.data import Tokenizer
 from keras_deepnmt.exchange import import_model, load_marian
 
+PAGE = Path(__file__).parents[2] / "docs" / "exchange.md"
 LINES = [
     *GERMAN[:4],
     *ENGLISH[:4],
@@ -175,6 +178,27 @@ def test_the_folder_translates_scores_and_is_fine_tuned_as_others(
     assert main(command) == 0, capsys.readouterr().err
 
 
+@pytest.mark.thorough
+def test_the_page_fine_tunes_a_model(folder, tmp_path, monkeypatch, capsys):
+    """The section "Fine-tune it" as it stands, with one update."""
+    monkeypatch.chdir(tmp_path)
+    section = PAGE.read_text(encoding="utf-8").split("## Fine-tune it\n")[1]
+    section = section.split("\n## ")[0]
+    blocks = dict(re.findall(r"```(yaml|bash)\n(.*?)```", section, re.DOTALL))
+    recipe = blocks["yaml"].replace(
+        "steps: 2000", "steps: 1\n  jit_compile: false"
+    )
+    (tmp_path / "mine.yaml").write_text(recipe)
+    for split in ("train", "valid", "test"):
+        for code, texts in (("de", GERMAN), ("en", ENGLISH)):
+            (tmp_path / f"{split}.{code}").write_text("\n".join(texts) + "\n")
+    assert main(["import", str(folder), "presets/opus-mt-de-en"]) == 0
+    for line in blocks["bash"].splitlines():
+        assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    done = capsys.readouterr().out
+    assert "runs/mine" in done and "presets/opus-mt-de-en" in done
+
+
 def test_the_command_recognizes_the_format(folder, tmp_path, capsys):
     output = tmp_path / "preset"
     assert main(["import", str(folder), str(output)]) == 0
@@ -268,6 +292,10 @@ FC1 = "model.encoder.layers.1.fc1.weight"
         (lambda f: (f / "target.spm").unlink(), "target.spm: cannot be read"),
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
         (lambda f: (f / "config.json").unlink(), "of no format"),
+        (
+            lambda f: change_config(f, model_type="bart"),
+            r"of no format .*`model_type` of config.json is 'bart'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_and_nothing_is_written(
@@ -278,6 +306,12 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(
         import_model(copy, tmp_path / "output")
     assert "\n" not in str(error.value)
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
+def test_an_empty_file_is_named(tmp_path):
+    (tmp_path / "model").touch()
+    with pytest.raises(UserError, match="model: .*the file is empty"):
+        import_model(tmp_path / "model", tmp_path / "output")
 
 
 def number_by_text(file):

@@ -14,9 +14,11 @@ from broken_runs import checkpoint, fails_at
 
 from keras_deepnmt.data import prepare_corpus
 from keras_deepnmt.data.batches.alignment_inputs import AlignmentInputs
+from keras_deepnmt.data.terms import TERM_MARKS
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.recipes.stage_schema import ModifiersRecipe, StageRecipe
 from keras_deepnmt.runs.batch_trial import try_updates
 from keras_deepnmt.runs.dry_run import dry_run
 from keras_deepnmt.runs.objective_options import check_objective
@@ -110,6 +112,37 @@ def test_a_trial_of_a_batch_has_alignments(
 
 
 @pytest.mark.thorough
+def test_a_run_with_marked_terms_goes_on_with_the_same(
+    aligned, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        Translator, "translate", lambda self, texts: list(texts)
+    )
+    data = dataclasses.replace(
+        aligned.data,
+        user_defined_symbols=list(TERM_MARKS),
+        vocabulary_size=aligned.data.vocabulary_size + len(TERM_MARKS),
+    )
+    prepare_corpus(data, tmp_path / "prepared", progress=False)
+    stage = StageRecipe(modifiers=ModifiersRecipe(terms=0.5))
+    recipe = with_training(
+        dataclasses.replace(aligned, data=data), objective={}, stages=[stage]
+    )
+
+    def run(name):
+        prepared = tmp_path / "prepared"
+        train(recipe, tmp_path / name, prepared_dir=prepared, quiet=True)
+        return checkpoint(tmp_path / name, 4)
+
+    whole = run("whole")
+    fails_at(monkeypatch, 3, RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        run("resumed")
+    for name, value in run("resumed").items():
+        np.testing.assert_array_equal(whole[name], value, err_msg=name)
+
+
+@pytest.mark.thorough
 def test_a_dry_run_measures_updates_with_alignments(
     aligned, aligned_dir, tmp_path
 ):
@@ -122,6 +155,10 @@ def test_alignments_that_no_term_would_read_are_refused(aligned):
     file = aligned.data.train[0].alignments
     with pytest.raises(UserError, match="only `training.objective.guided_al"):
         check_objective(with_training(aligned, objective={}))
+    marked = {"stages": [StageRecipe(modifiers=ModifiersRecipe(terms=0.1))]}
+    check_objective(with_training(aligned, objective={}, **marked))
+    with pytest.raises(UserError, match="stages` with `modifiers`, which"):
+        check_objective(with_training(aligned, **marked))
     refused = with_training(aligned, subword_sampling=0.1)
     with pytest.raises(UserError, match="subword_sampling`, which") as raised:
         check_objective(refused)

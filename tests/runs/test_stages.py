@@ -92,6 +92,9 @@ def test_a_stage_draws_from_its_corpora(recipe_file, prepared_dir):
     }
     with pytest.raises(UserError, match="cannot be used with `training.sub"):
         plan_batches(load_recipe(recipe_file, both), data)
+    terms = {"training.stages": [{"modifiers": {"terms": 0.1}}]}
+    with pytest.raises(UserError, match="`terms` needs the alignments"):
+        plan_batches(load_recipe(recipe_file, terms), data)
 
 
 @pytest.mark.parametrize(

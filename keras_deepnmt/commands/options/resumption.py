@@ -49,7 +49,7 @@ _KEEP_EVERY = 60.0
 _MOST_KEPT = 50_000_000
 _OF_BATCHES = ("batch_size", "batch_tokens")
 # Options for other files.
-_FILES = ("replace_unknown", "shortlist", "rerank_weights")
+_FILES = ("replace_unknown", "shortlist", "rerank_weights", "terms")
 
 
 def add_restart(parser: VerbParser) -> None:

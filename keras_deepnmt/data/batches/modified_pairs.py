@@ -12,16 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from keras_deepnmt.data.batches.aligned_terms import with_aligned_terms
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.batches.epoch_order import draw_bits
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tags import own_tag, tagged_text, untagged_text
+from keras_deepnmt.data.token_links import LinkStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.masks import UNKNOWN_ID
 
 _STREAM = 105
 MERGE = "merge"
+TERMS = "terms"
 # One word of so many gets a typing error.
 _WORDS_PER_TYPO = 10
 _SHORTEST_WORD = 4
@@ -115,12 +118,13 @@ class ModifiedPairs:
     Args:
         store: the pairs.
         tokenizers: of the source and of the target.
-        modifiers: names of the modifiers: `typos`, `upper_case`, `title_case`
-            and `merge`.
+        modifiers: names of the modifiers: `typos`, `upper_case`, `title_case`,
+            `merge` and `terms`.
         ends: the row after the last one of each corpus; no pair is merged with
             one of another corpus.
         max_length: largest length of a side with its special id; pairs that
             would be longer stay as they are.
+        links: the word alignments of the pairs, for `terms`.
 
     Attributes:
         lengths: as in `PairStore`, of all rows; estimates for those that are
@@ -139,8 +143,9 @@ class ModifiedPairs:
         modifiers: Sequence[str],
         ends: Sequence[int],
         max_length: int,
+        links: LinkStore | None = None,
     ):
-        self.modifiers = tuple(modifiers)
+        self.modifiers, self._links = tuple(modifiers), links
         self._store, self._tokenizers = store, tokenizers
         self._symbols = [t.user_defined_symbols for t in tokenizers]
         # The rows that are not merged with the next one.
@@ -199,6 +204,8 @@ class ModifiedPairs:
         """
         variant = int(row) // len(self._store)
         name = self.modifiers[variant - 1] if variant else None
+        if name == TERMS:
+            return self._with_terms(int(row) % len(self._store), pair, draw)
         sides = []
         for change, tokenizer, symbols, ids in zip(
             _CHANGES.get(name, (None, None)),
@@ -219,6 +226,26 @@ class ModifiedPairs:
                 return pair
             sides.append(ids if changed == words else new_ids)
         return sides[0], sides[1]
+
+    def _with_terms(self, row, pair, draw):
+        """Marks words of a pair that was read, a row of the store."""
+        source, target = self._tokenizers
+        texts = tuple(
+            tokenizer.decode([ids])[0]
+            for tokenizer, ids in zip(self._tokenizers, pair, strict=True)
+        )
+        # The links are those of tokens that must be found again.
+        for tokenizer, text, ids in zip(
+            self._tokenizers, texts, pair, strict=True
+        ):
+            if not np.array_equal(tokenizer.encode([text])[0], ids):
+                return pair
+        (links,) = self._links.read([row])
+        marked = with_aligned_terms(texts, (source, target), links, draw)
+        (new_ids,) = source.encode([marked])
+        if marked == texts[0] or UNKNOWN_ID in new_ids:
+            return pair
+        return new_ids, pair[1]
 
     def _joined(self, pair, other):
         """Joins two pairs to one, with the tag of the first alone."""

@@ -1,0 +1,68 @@
+"""`--terms`: translations that the terms of a list are to have."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jsonargparse import Namespace
+
+from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.data.terms import TermList, check_has_term_marks
+from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    from keras_deepnmt.translator import Translator
+
+# What reads the words of the source as the line has them.
+_REFUSED = {
+    "alignments": "--alignments",
+    "replace_unknown": "--replace-unknown",
+    "keep_markup": "--keep-markup",
+    "split_sentences": "--split-sentences",
+    "rerank": "--rerank",
+    "rerank_reverse": "--rerank-reverse",
+}
+
+
+def add_terms(parser: VerbParser) -> None:
+    """Adds `--terms`."""
+    parser.add_argument(
+        "--terms",
+        type=str,
+        metavar="FILE",
+        help="Text file of lines with a source term, a tab and the translation "
+        "that it is to have, for models that were trained with the modifier "
+        "`terms`. Default: none.",
+    )
+
+
+def windows_with_terms(
+    options: Namespace,
+    translator: "Translator",
+    windows: Iterator[list[str]],
+    has_markup: bool,
+) -> Iterator[list[str]]:
+    """Marks the terms of each line that have a translation in the list.
+
+    `has_markup` says whether the input has markup that is kept in any case.
+
+    Raises:
+        UserError: if the model has not learned it, the list cannot be read, or
+            another option cannot be used with it.
+    """
+    if options.terms is None:
+        return windows
+    for name, option in _REFUSED.items():
+        if options.get(name):
+            raise UserError(
+                f"--terms cannot be used with {option}, which reads the words "
+                "of a line as they are. Leave one of them out."
+            )
+    if has_markup:
+        raise UserError(
+            "--terms cannot be used with XLIFF and TMX, whose markup is kept "
+            f"text by text. Received: {options.input}. Leave it out, or give "
+            "the texts as lines."
+        )
+    check_has_term_marks(translator.source_tokenizer, "--terms")
+    terms = TermList(options.terms)
+    return (list(map(terms.mark, texts)) for texts in windows)
