@@ -5,6 +5,7 @@ from pathlib import Path
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.deep_tables import deep_tables
 from benchmarks.tables.guided_tables import guided_tables
+from benchmarks.tables.precision_tables import precision_tables
 from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
@@ -22,6 +23,7 @@ def quality_tables():
         *length_tables(),
         *deep_tables(),
         *guided_tables(),
+        *precision_tables(),
     ]
 
 

@@ -194,3 +194,9 @@ def test_a_tokenizer_without_the_marks_is_refused(tmp_path):
     tokenizer = train_tokenizer(["ein Hund"] * 9, tmp_path / "a.model", 17)
     with pytest.raises(UserError, match="which lacks </term>, <is>, <term>"):
         check_has_term_marks(tokenizer, "--terms")
+
+
+def test_a_list_without_lines_marks_nothing(tmp_path):
+    file = tmp_path / "terms.tsv"
+    file.write_text("")
+    assert TermList(file).mark("Der Hund") == "Der Hund"
