@@ -5,10 +5,10 @@ from pathlib import Path
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.deep_tables import deep_tables
 from benchmarks.tables.guided_tables import guided_tables
-from benchmarks.tables.precision_tables import precision_tables
 from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
+from benchmarks.tables.precision_tables import precision_tables
 from benchmarks.tables.trained_tables import trained_tables
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
