@@ -99,7 +99,7 @@ class TermList:
                     f"Received: {text!r}"
                 )
             self._targets.setdefault(tuple(_UNIT.findall(sides[0])), sides[1])
-        self._longest = max(map(len, self._targets), default=0)
+        self._longest = max(map(len, self._targets))
 
     def mark(self, text: str) -> str:
         """Returns a source with marks around its terms.

@@ -196,7 +196,8 @@ def test_a_tokenizer_without_the_marks_is_refused(tmp_path):
         check_has_term_marks(tokenizer, "--terms")
 
 
-def test_a_list_without_lines_marks_nothing(tmp_path):
+def test_a_list_without_lines_is_refused(tmp_path):
     file = tmp_path / "terms.tsv"
     file.write_text("")
-    assert TermList(file).mark("Der Hund") == "Der Hund"
+    with pytest.raises(UserError, match="terms.tsv"):
+        TermList(file)
