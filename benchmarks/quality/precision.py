@@ -66,6 +66,7 @@ def measure(precision: str, seed: int, options) -> dict:
     summary = read_json(run / "run.json")
     bleu = read_json(run / "scores.json")["evaluations"][-1]["scores"]["bleu"]
     training = summary["training"]
+    valid = summary["valid"].get("bleu")  # not every recipe scores it
     update, minutes = _when_reached(run, options.target)
     return {
         **provenance("keras", "tensorflow", "sacrebleu"),
@@ -74,8 +75,9 @@ def measure(precision: str, seed: int, options) -> dict:
         "precision": precision,
         "updates": summary["steps"],
         "minutes": round(training["seconds"] / 60, 1),
+        "compile_minutes": round(training["compile_seconds"] / 60, 1),
         "target_tokens_per_second": training["target_tokens_per_second"],
-        "valid_bleu": round(summary["valid"]["bleu"]["value"], 2),
+        "valid_bleu": round(valid["value"], 2) if valid else "",
         "test_bleu": round(bleu["value"], 2),
         "test_bleu_interval": round(bleu["interval"], 2),
         "bleu_signature": bleu["signature"],
