@@ -10,7 +10,6 @@ TensorFlow's kernels, and XLA compiles what is between them
 """
 
 import contextlib
-import functools
 import logging
 
 import keras
@@ -88,7 +87,7 @@ class TensorFlowStep:
         else:
             self.train_function = function_of_batches(self, self.train_step)
         if self.is_autoclustered:
-            self.train_function = autoclustered(self.train_function)
+            self.train_function = autoclustering()(self.train_function)
         return self.train_function
 
     def make_test_function(self, force=False):
@@ -100,7 +99,7 @@ class TensorFlowStep:
         else:
             self.test_function = function_of_batches(self, self.test_step)
         if self.is_autoclustered:
-            self.test_function = autoclustered(self.test_function)
+            self.test_function = autoclustering()(self.test_function)
         return self.test_function
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
@@ -314,19 +313,3 @@ class TensorFlowStep:
             tf.shape(inputs[name]) for name in ("source_ids", "target_ids")
         )
         tf.numpy_function(add, [source[0], source[1], target[1]], [])
-
-
-def autoclustered(function):
-    """Returns the function, called within `autoclustering`.
-
-    Example:
-    >>> float(autoclustered(tf.function(abs))(tf.constant(-3.0)))
-    3.0
-    """
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        with autoclustering():
-            return function(*args, **kwargs)
-
-    return call
