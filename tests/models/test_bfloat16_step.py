@@ -93,6 +93,46 @@ def test_updates_after_a_resume_are_the_same_bits():
         np.testing.assert_array_equal(one, other)
 
 
+def test_each_batch_shape_has_a_graph_of_its_own(monkeypatch):
+    """With open shapes twice as many clusters would be compiled for each."""
+    seen = []
+    step = Transformer.train_step
+
+    def noted(self, data):
+        seen.append(tuple(data[0]["source_ids"].shape))
+        return step(self, data)
+
+    monkeypatch.setattr(Transformer, "train_step", noted)
+    import tensorflow as tf
+
+    given = [batch for rows in (4, 2, 4) for batch in batches(1, rows)]
+    spec = keras.tree.map_structure(
+        lambda ids: tf.TensorSpec((None, None), ids.dtype), given[0]
+    )
+    dataset = tf.data.Dataset.from_generator(
+        lambda: iter(given), output_signature=spec
+    )
+    number = tf.data.experimental.assert_cardinality(len(given))
+    make_model().fit(dataset.apply(number), verbose=0)
+    assert seen == [(4, 6), (2, 6)]
+
+
+def test_a_strategy_with_one_replica_makes_the_same_updates():
+    from keras_deepnmt.training import make_strategy
+
+    models = [make_model()]
+    with make_strategy("mirrored", 1).scope():
+        models.append(make_model())
+    assert all(model.is_autoclustered for model in models)
+    for batch in batches(2):
+        for model in models:
+            model.train_on_batch(*batch)
+    for one, same in zip(*map(weights_of, models), strict=True):
+        # Only without a strategy XLA compiles the update: it is rounded
+        # otherwise. An update moves a weight by up to 0.01.
+        np.testing.assert_allclose(one, same, rtol=0, atol=1e-3)
+
+
 def test_evaluation_is_that_of_float32_within_a_unit():
     model = make_model()
     (batch,) = batches(1)

@@ -1,4 +1,4 @@
-"""One batch on all replicas of TensorFlow: the loop, seeds, and the update."""
+"""One batch on the replicas of TensorFlow: the loop, seeds, and the update."""
 
 import contextlib
 
@@ -56,6 +56,44 @@ def function_of_batches(model, step):
         if isinstance(iterator, distributed):
             return on_iterator(iterator)
         return on_batch(_rows_of_replicas(model, next(iterator)))
+
+    return run
+
+
+def function_of_shapes(model, step):
+    """Makes the function that Keras' loop calls: one graph for each shape.
+
+    In a graph for batches of any shape, operations that compute shapes part
+    the clusters of autoclustering: they are twice as many, and each of them is
+    compiled for each shape all the same.
+
+    `step` is the method of the model that takes a batch. The returned function
+    takes an iterator over batches and returns what `step` does. The model has
+    one replica.
+
+    Example:
+    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
+    >>> model.compile("sgd")
+    >>> ids = np.ones((2, 5), "int32")
+    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
+    >>> run = function_of_shapes(model, model.test_step)
+    >>> float(run(iter([batch]))["tokens"])
+    10.0
+    """
+    functions = {}
+
+    def on_batch(data):
+        return model.distribute_strategy.run(step, args=(data,))
+
+    def run(iterator):
+        data = next(iterator)
+        # A batch may have no weights.
+        given = [x for x in tf.nest.flatten(data) if x is not None]
+        shapes = tuple(tuple(x.shape) for x in given)
+        if shapes not in functions:
+            # One function for all shapes would warn of every new one.
+            functions[shapes] = tf.function(on_batch, autograph=False)
+        return functions[shapes](data)
 
     return run
 

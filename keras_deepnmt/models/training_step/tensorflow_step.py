@@ -6,7 +6,8 @@ one function; the all-reduce and the update stay outside.
 
 In bfloat16 on a processor they are not one program: products are computed by
 TensorFlow's kernels, and XLA compiles what is between them
-(`xla/autoclustering.py`). With one replica the update is a program of its own.
+(`xla/autoclustering.py`). Without a strategy the update is a program of its
+own.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from keras_deepnmt.models.training_step.tensorflow_batches import (
 from keras_deepnmt.models.training_step.tensorflow_replicas import (
     apply_sum_of_gradients,
     function_of_batches,
+    function_of_shapes,
     spread_seeds,
 )
 from keras_deepnmt.models.training_step.training_state import (
@@ -72,17 +74,16 @@ class TensorFlowStep:
         self._gradient_function = self._function(self._sum_and_gradients)
         self._evaluation_function = self._function(self._sum_only)
         self._update_function = self._apply_gradients
-        if (
-            self.is_autoclustered
-            and self.distribute_strategy.num_replicas_in_sync == 1
-        ):
+        if self.is_autoclustered and not self._has_strategy():
             self._update_function = CompiledProgram(self._apply_gradients)
 
     def make_train_function(self, force=False):
         """Makes the function that `fit` calls per batch; called by Keras."""
         if self.train_function is not None and not force:
             return self.train_function
-        if self.distribute_strategy.num_replicas_in_sync == 1:
+        if self._has_one_shape_at_a_time():
+            self.train_function = function_of_shapes(self, self.train_step)
+        elif self.distribute_strategy.num_replicas_in_sync == 1:
             super().make_train_function(force)
         else:
             self.train_function = function_of_batches(self, self.train_step)
@@ -94,13 +95,32 @@ class TensorFlowStep:
         """Makes the function that `evaluate` calls per batch."""
         if self.test_function is not None and not force:
             return self.test_function
-        if self.distribute_strategy.num_replicas_in_sync == 1:
+        if self._has_one_shape_at_a_time():
+            self.test_function = function_of_shapes(self, self.test_step)
+        elif self.distribute_strategy.num_replicas_in_sync == 1:
             super().make_test_function(force)
         else:
             self.test_function = function_of_batches(self, self.test_step)
         if self.is_autoclustered:
             self.test_function = autoclustering()(self.test_function)
         return self.test_function
+
+    def _has_strategy(self):
+        """Whether the model was made under a strategy, also of one replica.
+
+        An optimizer then leaves the function of the replica for its update,
+        which no program can do.
+        """
+        with self.distribute_strategy.scope():
+            return tf.distribute.has_strategy()
+
+    def _has_one_shape_at_a_time(self):
+        """Whether each batch shape gets a graph of its own."""
+        return (
+            self.is_autoclustered
+            and self.distribute_strategy.num_replicas_in_sync == 1
+            and self.steps_per_execution == 1
+        )
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Under a strategy Keras would build here from a first batch, which
