@@ -46,7 +46,8 @@ def saved_model_table(results: Path = RESULTS) -> list[str]:
             lines,
         ),
         f"`{one['model']}` on its test set. The ratios are the largest of the "
-        "first requests of each signature with 1 and 8 sentences; the warm-up "
+        "first requests of each signature with 1 and 8 sentences, with warm-up "
+        f"each a median over {one['warmed_processes']} processes; the warm-up "
         f"has {one['warmed_requests']} requests. "
         f"{measured_when_and_where(rows)}",
     ]
