@@ -14,6 +14,7 @@ _MODULES = (
     "decoding",
     "documents",
     "evaluation",
+    "exchange",
     "layers",
     "losses",
     "masks",

@@ -25,6 +25,7 @@ from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import library_lines_removed
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.engine_folders import find_engine
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.trained import USUAL_MODEL, find_run_folder
 
@@ -196,10 +197,13 @@ def run(options: Namespace) -> None:
     limits = _limits(options, RequestLimits)
     given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
-    # What comes now imports the backend, which logs to stderr otherwise.
-    # Searches of several threads on one heap would leave ever more holes in it,
-    # and are not faster with memory that is kept.
-    start_backend(keep_memory=False)
+    named = _named_folders(options.models or [USUAL_MODEL])
+    _check_takes_options(named, given)
+    if any(find_engine(folder) is None for folder in named.values()):
+        # What comes now imports the backend, which logs to stderr otherwise.
+        # Searches of several threads on one heap would leave ever more holes in
+        # it, and are not faster with memory that is kept.
+        start_backend(keep_memory=False)
     from keras_deepnmt.server.access import Access
     from keras_deepnmt.server.http_app import make_app
     from keras_deepnmt.server.json_log import json_log, log_event
@@ -207,8 +211,6 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.served_models import ServedModels
     from keras_deepnmt.server.version_watch import VersionWatch
 
-    named = _named_folders(options.models or [USUAL_MODEL])
-    _check_takes_options(named, given)
     directions = _directions(named, options.languages)
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
@@ -298,8 +300,6 @@ def _named_folders(words: list[str]) -> dict[str, Path]:
 
 
 def _known_folder(path):
-    from keras_deepnmt.exchange.engine_folders import find_engine
-
     engine = find_engine(path)
     if engine is None:
         return find_run_folder(path)
@@ -315,8 +315,6 @@ def _known_folder(path):
 
 
 def _check_takes_options(named, given):
-    from keras_deepnmt.exchange.engine_folders import find_engine
-
     for name, folder in named.items():
         if given and (is_export(folder) or find_engine(folder) is not None):
             raise UserError(
@@ -364,17 +362,18 @@ def _directions(named, given):
 def _known_directions(folder):
     """Lists those that a run or an export has recorded, each pair once."""
     from keras_deepnmt.data.directions import Directions
-    from keras_deepnmt.exchange.engine_folders import find_engine
-    from keras_deepnmt.serving.golden import EXPORT_FILE
-    from keras_deepnmt.translator.loading import read_summary
 
     if is_export(folder):
+        from keras_deepnmt.serving.golden import EXPORT_FILE
+
         if not is_version(folder):
             folder = folder / str(_last_version(folder))
         described = read_json(folder / EXPORT_FILE, dict, "Export it again.")
     elif find_engine(folder) is not None:
         return []
     else:
+        from keras_deepnmt.translator.loading import read_summary
+
         described = read_summary(folder)
     known = Directions(described.get("directions", ())).known
     return list({one[:2]: one for one in reversed(known)}.values())[::-1]
@@ -426,7 +425,6 @@ def _engine(
         if not is_version(folder):
             folder = folder / str(number)
         return ExportEngine(folder)
-    from keras_deepnmt.exchange.engine_folders import find_engine
 
     if find_engine(folder) is not None:
         from keras_deepnmt.server.ctranslate2_engine import CTranslate2Engine

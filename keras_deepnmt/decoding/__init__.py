@@ -4,8 +4,9 @@ The parts are loaded when they are first used, so that `SearchOptions` needs
 neither Keras nor a backend.
 """
 
-import importlib
 import typing
+
+from keras_deepnmt.lazy_names import lazy_names
 
 # For type checkers and the API reference, which do not run `__getattr__`.
 if typing.TYPE_CHECKING:
@@ -20,24 +21,16 @@ if typing.TYPE_CHECKING:
     )
     from keras_deepnmt.xla.compiled import compile_for as compile_for
 
-_MODULES = {
-    "CompiledFunction": ".xla.compiled",
-    "SearchOptions": "options",
-    "beam_search": "beam",
-    "compile_for": ".xla.compiled",
-    "greedy_search": "greedy",
-    "sample_search": "sampling",
-    "score_targets": "scoring",
-    "search": "search_by_options",
-}
-
-
-def __getattr__(name):
-    if name in _MODULES:
-        module = importlib.import_module(f".{_MODULES[name]}", __name__)
-        return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted([*globals(), *_MODULES])
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "CompiledFunction": ".xla.compiled",
+        "SearchOptions": "options",
+        "beam_search": "beam",
+        "compile_for": ".xla.compiled",
+        "greedy_search": "greedy",
+        "sample_search": "sampling",
+        "score_targets": "scoring",
+        "search": "search_by_options",
+    },
+)

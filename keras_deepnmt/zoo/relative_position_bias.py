@@ -11,8 +11,11 @@ PAPER = "Raffel et al. (2020)"
 
 @register_variant(Transformer, {"tiny": tiny}, PAPER)
 def transformer_t5_bias(arguments):
-    """Attention has a learned number for each bucket of distances and head."""
-    return {"position_encoding": RelativePositionBias()}
+    """Attention has a learned number for each bucket of distances and head.
+
+    All attentions of a stack share them, as in the paper.
+    """
+    return {"position_encoding": RelativePositionBias(shared=True)}
 
 
 describe_paper(

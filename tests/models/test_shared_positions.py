@@ -199,9 +199,9 @@ def test_models_of_before_keep_a_table_for_each_attention(separate):
     # As it was written before there was the option.
     assert config["position_encoding"]["config"].pop("shared") is False
     assert len(tables(Transformer.from_config(config))) == 2 + 2
-    # The preset shares them where it is asked to.
-    assert len(tables(preset())) == 3
-    assert len(tables(preset(shared=True))) == 2
+    # The preset shares them, as the paper does.
+    assert len(tables(preset())) == 2
+    assert len(tables(preset(shared=False))) == 3
 
 
 def preset(**overrides):

@@ -43,7 +43,14 @@ LEVELS = [
         "limits",
         "private_folders",
     },
-    {"errors", "signals", "suggestions", "terminal_text", "version"},
+    {
+        "errors",
+        "lazy_names",
+        "signals",
+        "suggestions",
+        "terminal_text",
+        "version",
+    },
 ]
 # The command line is one program; its parts import each other.
 COMMAND_LINE = {"cli", "commands", "__main__"}

@@ -64,10 +64,10 @@ def test_every_preset_has_a_row():
             "dense_nmt_1_4l",
             DENSE_ENCODER + DENSE_DECODER - 2 * RESIDUAL - ATTENTIONS,
         ),
-        # In each of 8 attentions, two vectors of width 32 for 33 distances, or
-        # a number for 32 buckets and 4 heads.
+        # In each of 8 attentions, two vectors of width 32 for 33 distances.
         ("transformer_shaw_tiny", 8 * 2 * 33 * 32),
-        ("transformer_t5_bias_tiny", 8 * 32 * 4),
+        # In each of 2 stacks, a number for 32 buckets and 4 heads.
+        ("transformer_t5_bias_tiny", 2 * 32 * 4),
         ("transformer_rope_tiny", 0),
         # Keys and values of the 8 attentions of a decoder with a half of the
         # width 128, and of all 12 with a quarter; values have biases.
