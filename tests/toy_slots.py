@@ -167,7 +167,8 @@ class SurfaceMixture(keras.layers.Layer):
         static_cache=None,
         project=None,
     ):
-        mask = memory_padding_mask[:, None, :]
+        # LiteRT has no slice of bools that adds an axis.
+        mask = ops.expand_dims(memory_padding_mask, 1)
         if static_cache is None:
             surface = self.attention(
                 states, source_embeddings, memory, attention_mask=mask

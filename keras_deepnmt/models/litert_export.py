@@ -17,11 +17,17 @@ def check_operations(path):
     if not found:
         return
     names = ", ".join(sorted({name.decode() for name in found}))
+    own_layer = ""
+    if b"StridedSlice" in found:
+        own_layer = (
+            " A layer of your own needs `keras.ops.expand_dims(mask, 1)` in "
+            "place of `mask[:, None]` there."
+        )
     raise ValueError(
         '`format="litert"` must have operations that LiteRT can run. '
         f"Received: a model that needs {names} of TensorFlow. An LSTM needs "
         "such operations where sizes are open: pass `input_signature` with "
         'fixed sizes, use role_encoder="cnn", or export to format="onnx". '
         "Where TensorFlow's operations are linked to LiteRT, pass "
-        "`target_spec`."
+        f"`target_spec`.{own_layer}"
     )

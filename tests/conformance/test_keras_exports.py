@@ -145,6 +145,19 @@ def test_a_model_runs_in_litert_or_is_refused(model, model_entry, tmp_path):
     assert_equal_at_all_sizes(run, model, model_entry)
 
 
+@pytest.mark.thorough
+def test_a_layer_that_slices_a_mask_is_refused_with_a_remedy(tmp_path):
+    class OwnLayer(keras.layers.Layer):
+        def call(self, inputs):
+            mask = keras.ops.any(inputs > 0, axis=-1)[:, None, :]
+            return keras.ops.matmul(keras.ops.cast(mask, "float32"), inputs)
+
+    query = keras.Input((None, 6), name="query")
+    model = keras.Model({"query": query}, OwnLayer()(query))
+    with pytest.raises(ValueError, match=r"`keras.ops.expand_dims\(mask, 1\)`"):
+        export_litert(model, tmp_path)
+
+
 @pytest.mark.slow
 def test_an_lstm_runs_in_litert_at_fixed_sizes(tmp_path):
     entry = entry_named("every slot")
