@@ -199,7 +199,9 @@ def run(options: Namespace) -> None:
     keys = read_api_keys(options.api_keys)
     named = _named_folders(options.models or [USUAL_MODEL])
     _check_takes_options(named, given)
-    if any(find_engine(folder) is None for folder in named.values()):
+    is_own = any(find_engine(folder) is None for folder in named.values())
+    # The messages of gRPC are TensorFlow's, too.
+    if is_own or options.grpc_port is not None:
         # What comes now imports the backend, which logs to stderr otherwise.
         # Searches of several threads on one heap would leave ever more holes in
         # it, and are not faster with memory that is kept.

@@ -2,7 +2,10 @@
 one that translates with this package."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 from fastapi.testclient import TestClient
@@ -141,3 +144,27 @@ def test_other_engines_are_refused_by_name(tmp_path, capfd):
     errors = capfd.readouterr().err
     assert "is a folder for ONNX Runtime, which is not served" in errors
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--grpc-port", "0"]])
+def test_its_log_has_lines_of_json_alone(ctranslate2_demo, words):
+    """Also where gRPC loads TensorFlow, which writes lines of its own."""
+    model = f"demo={ctranslate2_demo}"
+    program = [sys.executable, "-m", "keras_deepnmt", "serve", "--port", "0"]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "TF_CPP_MIN_LOG_LEVEL"
+    }
+    with subprocess.Popen(
+        [*program, model, "--languages", "de-en", *words],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        lines = []
+        for line in server.stderr:
+            lines.append(line)
+            if '"listening"' in line:
+                server.kill()
+    assert [json.loads(line)["event"] for line in lines][-1] == "listening"
