@@ -147,3 +147,5 @@ def test_evaluation_is_that_of_float32_within_a_unit():
 def test_float32_and_steps_without_xla_are_as_before():
     assert not make_model("float32").is_autoclustered
     assert not make_model(jit_compile=False).is_autoclustered
+    # Someone wants to see the values of tensors: no graph at all.
+    assert not make_model(run_eagerly=True).is_autoclustered

@@ -178,6 +178,7 @@ class TensorFlowStep:
         """Whether products by TensorFlow's kernels make the step faster."""
         if not (
             self.step_jit_compile
+            and not self.run_eagerly
             and self.compute_dtype == "bfloat16"
             and multiplies_bfloat16()
             and not tf.config.list_logical_devices("GPU")
