@@ -34,8 +34,8 @@ FLAGS = (
 )
 # Why `clusters_are_compiled` may be false on such a processor.
 REASON = (
-    "TensorFlow ran before keras_deepnmt.models was imported, or the "
-    f"environment variable {_VARIABLE} has flags of autoclustering"
+    "TensorFlow looked for devices before keras_deepnmt.models was imported, "
+    f"or the environment variable {_VARIABLE} has flags of autoclustering"
 )
 # As written, and as the kernel of oneDNN.
 _PRODUCTS = ("MatMul", "_MklMatMul")

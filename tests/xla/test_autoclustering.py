@@ -105,3 +105,23 @@ def test_a_process_in_which_tensorflow_ran_before_is_told(script):
     is_first = script == FIRST
     assert done.stdout.strip() == str(is_first)
     assert ("as slow as in float32" in done.stderr) is not is_first
+
+
+def test_commands_set_the_flags_before_they_look_for_devices():
+    # TensorFlow reads them at the first look, even if nothing ran.
+    script = """
+import keras_deepnmt.xla.autoclustering as autoclustering
+autoclustering.multiplies_bfloat16 = lambda: True
+from keras_deepnmt.commands.terminal.quiet_import import import_backend
+import_backend()
+print(autoclustering.clusters_are_compiled())
+"""
+    environment = {k: v for k, v in os.environ.items() if k != FLAGS}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "True"

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.xla.autoclustering import ask_for_autoclustering
 
 # Such as "W0000 00:00:1795341509.729184   20707 op_kernel.cc:1858] ...".
 _LIBRARY_LINE = re.compile(rb"[IWE]\d{4} \d\d:\d\d:[\d.]+ +\d+ [\w.]+:\d+\] ")
@@ -37,6 +38,8 @@ def import_backend(keep_memory: bool = True) -> None:
             import tensorflow as tf
 
             tf.get_logger().setLevel("ERROR")
+            # TensorFlow reads these flags when it looks for devices.
+            ask_for_autoclustering()
             # Prints its messages about GPUs now; initializes no device.
             tf.config.list_physical_devices()
         from keras_deepnmt.training import keep_freed_memory
