@@ -41,7 +41,7 @@ LOWER_CASE = frozenset(
 # characters that cannot be seen, such as a soft hyphen.
 NEUTRAL = frozenset(
     {
-        *(c for c in _CASED if c not in UPPER_CASE | LOWER_CASE),
+        *set(_CASED).difference(UPPER_CASE, LOWER_CASE),
         *map(chr, range(0x300, 0x370)),
         *(
             c

@@ -68,6 +68,19 @@ def test_the_command_line_answers_without_loading_a_backend():
     )
 
 
+def test_a_command_loads_no_parts_that_it_does_not_need():
+    """The whole package `data` took each command half a second."""
+    run_fresh(
+        "import keras_deepnmt.commands.translate\n"
+        "others = {'array_record', 'grain', 'sacremoses'} & set(sys.modules)\n"
+        "assert not others, others\n"
+        "package = 'keras_deepnmt.data.'\n"
+        "parts = {'batches', 'preparation', 'prepared_data'}\n"
+        "parts = {package + part for part in parts} & set(sys.modules)\n"
+        "assert not parts, parts\n"
+    )
+
+
 def test_clients_and_other_engines_need_no_backend():
     """A server of a CTranslate2 model took 0.9 GiB more with TensorFlow."""
     run_fresh(
