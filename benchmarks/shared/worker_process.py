@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -36,11 +37,17 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
 
-    def answer(self):
+    def answer(self, timeout=None):
         """Waits for the answer to the oldest request.
 
-        Raises a `RuntimeError` with the process's error output if it has ended.
+        Raises a `RuntimeError` with the process's error output if it has ended,
+        and a `TimeoutError` if `timeout` is given and no answer begins within
+        so many seconds; only one request may then be waiting for its answer.
         """
+        if timeout is not None:
+            output = [self._process.stdout]
+            if not select.select(output, [], [], max(timeout, 0))[0]:
+                raise TimeoutError(f"No answer within {timeout:.1f} s.")
         line = self._process.stdout.readline()
         if not line:
             self._process.wait()
@@ -53,12 +60,15 @@ class WorkerProcess:
         self.ask(*question)
         return self.answer()
 
+    def kill(self):
+        """Kills the process, which has nothing to save."""
+        self._process.kill()
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        """Kills the process, which has nothing to save."""
-        self._process.kill()
+        self.kill()
         self._process.communicate()
         self._errors.close()
 

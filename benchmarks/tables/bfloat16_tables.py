@@ -32,7 +32,7 @@ def bfloat16_tables():
         "Training in bfloat16",
         rows,
         {
-            "Transformer": _dimensions,
+            "Transformer": dimensions_with_batch,
             "step": lambda row: WAYS[row["way"]],
             "an update (ms)": lambda row: count(row["milliseconds_median"]),
             "range (ms)": lambda row: (
@@ -53,7 +53,8 @@ def bfloat16_tables():
     )
 
 
-def _dimensions(row):
+def dimensions_with_batch(row):
+    """Describes the sizes of a row's model and of its batch."""
     layers = row["num_layers"]
     return (
         f"{layers}+{layers} layers, width {row['hidden_dim']}, "

@@ -5,6 +5,7 @@ from pathlib import Path
 from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.bfloat16_tables import bfloat16_tables
 from benchmarks.tables.decoding_tables import decoding_tables
+from benchmarks.tables.gpu_tables import gpu_tables
 from benchmarks.tables.markdown import (
     count,
     decimals,
@@ -31,6 +32,7 @@ def speed_tables():
     return [
         *_training_steps(),
         *bfloat16_tables(),
+        *gpu_tables(),
         *_convolutional_models(),
         *decoding_tables(),
         *_export_speed(),

@@ -153,6 +153,21 @@ def test_a_worker_answers_in_order_and_tells_why_it_died(tmp_path):
             worker("divide", 1, 0)
 
 
+def test_a_worker_is_given_up_when_its_time_is_over(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import time\n"
+        "from benchmarks.shared.worker_process import answer_questions\n"
+        "answer_questions({'sleep': time.sleep})\n"
+    )
+    with WorkerProcess(script) as worker:
+        worker.ask("sleep", 0)
+        assert worker.answer(60) is None
+        worker.ask("sleep", 60)
+        with pytest.raises(TimeoutError, match="No answer"):
+            worker.answer(0.01)
+
+
 # Training steps.
 
 

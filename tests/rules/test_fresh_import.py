@@ -104,3 +104,18 @@ def test_clients_and_other_engines_need_no_backend():
 )
 def test_layers_work_with_keras_and_a_backend_alone(backend, blocked):
     run_fresh(USE_LAYERS, blocked, KERAS_BACKEND=backend)
+
+
+@pytest.mark.thorough
+def test_training_on_jax_is_measured_without_tensorflow():
+    """A machine that lends its GPU may have JAX and no TensorFlow."""
+    run_fresh(
+        "from benchmarks.speed import training_gpu\n"
+        "sizes = training_gpu.SIZES['tiny'] | dict(hidden_dim=8, num_heads=2)\n"
+        "steps = training_gpu.jax_steps(sizes, 'mixed_bfloat16')\n"
+        "first = steps['updates'](1)\n"
+        "assert steps['updates'](30) < first\n"
+        "assert training_gpu.product_speed(8)() > 0\n",
+        {"tensorflow", "tensorflow_text", "torch"},
+        KERAS_BACKEND="jax",
+    )

@@ -1,4 +1,4 @@
-"""The training steps that `training_throughput.py` times."""
+"""The training steps that `training_throughput.py` and others time."""
 
 import os
 
@@ -57,6 +57,7 @@ PRESET_CONFIGURATIONS = {
 }
 GROUPS = {"conv": list(PRESET_CONFIGURATIONS)}
 DROPOUT = 0.1
+SEED = 0
 PEAK_SIZE = 2048
 
 
@@ -64,7 +65,7 @@ def random_batch(sizes):
     """Draws source ids, target ids and labels without padding."""
     import numpy as np
 
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(SEED)
     shape = (3, sizes["batch_size"], sizes["length"])
     return random.integers(4, sizes["vocabulary_size"], shape).astype("int32")
 
@@ -174,13 +175,16 @@ def _replica_step(model, strategy, data, batch_size):
     return lambda: float(run(batches)["loss"])
 
 
-def torch_steps(sizes, dtype="float32"):
-    """Returns a function that runs the same training step in PyTorch.
+def torch_steps(sizes, dtype="float32", device="cpu", is_compiled=False):
+    """Returns functions that run the same training step in PyTorch.
 
-    With `bfloat16` forward and loss are under autocast, as PyTorch advises.
+    With `bfloat16` forward and loss are under autocast, as PyTorch advises. If
+    the step is compiled, `torch.compile` gets both of them as one function.
+    The function `updates` takes a number of steps and waits for the last one.
     """
     import torch
 
+    torch.manual_seed(SEED)
     torch.set_num_threads(os.cpu_count())
 
     class Translator(torch.nn.Module):
@@ -209,7 +213,7 @@ def torch_steps(sizes, dtype="float32"):
 
         def forward(self, source, target):
             mask = torch.nn.Transformer.generate_square_subsequent_mask(
-                sizes["length"]
+                sizes["length"], device=device
             )
             states = self.transformer(
                 self.embed(source),
@@ -219,18 +223,30 @@ def torch_steps(sizes, dtype="float32"):
             )
             return states @ self.embedding.weight.T
 
-    model = Translator()
-    optimizer = torch.optim.Adam(model.parameters(), 1e-4)
+    model = Translator().to(device)
+    # The fused kernel is the fastest one on a GPU.
+    fused = True if device == "cuda" else None
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4, fused=fused)
     criterion = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
-    source, target, labels = torch.tensor(random_batch(sizes)).long()
+    source, target, labels = torch.tensor(random_batch(sizes)).long().to(device)
 
-    def step():
-        optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+    def loss_of(source, target, labels):
+        with torch.autocast(
+            device, torch.bfloat16, enabled=dtype == "bfloat16"
+        ):
             scores = model(source, target)
-            loss = criterion(scores.flatten(0, 1), labels.flatten())
-        loss.backward()
-        optimizer.step()
-        return float(loss)
+            return criterion(scores.flatten(0, 1), labels.flatten())
 
-    return {"step": step}
+    if is_compiled:
+        loss_of = torch.compile(loss_of)
+
+    def updates(count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            loss = loss_of(source, target, labels)
+            loss.backward()
+            optimizer.step()
+        # Reading it waits for all that a GPU has been given to do.
+        return float(loss.detach())
+
+    return {"step": lambda: updates(1), "updates": updates}
