@@ -5,8 +5,8 @@
 Replaces everything between the marks `<!-- results -->` and
 `<!-- /results -->` in the project's README, in the READMEs of the folders
 here, in `docs/text.md`, `docs/training.md`, `docs/exchange.md`,
-`docs/scale.md`, `docs/serving.md` and `docs/trained_models.md`. The project's
-README has only the most important rows.
+`docs/papers.md`, `docs/scale.md`, `docs/serving.md` and
+`docs/trained_models.md`. The project's README has only the most important rows.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.tables.added_layers_tables import added_layers_table
+from benchmarks.tables.claims_tables import claims_table
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
 from benchmarks.tables.exchange_tables import (
@@ -62,6 +63,7 @@ PAGES = {
         *onnx_table(),
         *saved_model_table(),
     ],
+    FOLDER.parent / "docs" / "papers.md": claims_table,
     FOLDER.parent / "docs" / "scale.md": scale_tables,
     FOLDER.parent / "docs" / "serving.md": load_table,
     FOLDER.parent / "docs" / "trained_models.md": package_model_table,

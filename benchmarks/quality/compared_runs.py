@@ -89,6 +89,7 @@ class System:
             "preset": self.recipe.model.preset,
             "seed": self.recipe.seed,
             "precision": self.recipe.training.precision,
+            "training_text": _training_text(self.recipe),
             "updates": self.recipe.training.steps,
             "parameters": self._translator.model.count_params(),
             "num_beams": options.num_beams,
@@ -97,6 +98,13 @@ class System:
 
     def _translate(self):
         return self._translator.translate(self._texts, **self._given)
+
+
+def _training_text(recipe):
+    """Says whose translations the model has learned."""
+    if any(corpus.translated_by for corpus in recipe.data.train):
+        return "a teacher's translations"
+    return "the corpus"
 
 
 def _test_set(options):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
+from benchmarks.tables.compared_tables import compared_tables
 from benchmarks.tables.deep_tables import deep_tables
 from benchmarks.tables.guided_tables import guided_tables
 from benchmarks.tables.length_tables import length_tables
@@ -24,6 +25,7 @@ def quality_tables():
         *deep_tables(),
         *guided_tables(),
         *precision_tables(),
+        *compared_tables(),
     ]
 
 
