@@ -47,7 +47,7 @@ class WorkerProcess:
         if timeout is not None:
             output = [self._process.stdout]
             if not select.select(output, [], [], max(timeout, 0))[0]:
-                raise TimeoutError(f"No answer within {timeout:.1f} s.")
+                raise TimeoutError("No answer came in time.")
         line = self._process.stdout.readline()
         if not line:
             self._process.wait()

@@ -160,6 +160,8 @@ def measure(start_worker, card, options, end):
             compiled = now + COMPILE_SHARE * (end - now)
             first[way] = _answer(workers, way, compiled)
         for done in range(1 + options.rounds):
+            if not workers:
+                break
             if time.monotonic() > end:
                 print(f"No time for more than {len(peaks)} rounds.")
                 break
