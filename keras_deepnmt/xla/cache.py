@@ -133,7 +133,7 @@ def describe_unused_cache(backend: str) -> str | None:
         )
     elif backend == "tensorflow" and not _is_in_use(folder):
         reason = (
-            "TensorFlow ran in this process before. Call `train` first in a "
+            "TensorFlow looked for devices before. Call `train` first in a "
             "fresh process, or use `deepnmt train`, and the next start will "
             "compile less."
         )

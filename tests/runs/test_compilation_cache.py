@@ -57,7 +57,7 @@ def test_a_cache_that_comes_too_late_is_told_and_training_goes_on(
     with pytest.raises(Reached):
         train(recipe, tmp_path / "run", prepared_dir=prepared_dir)
     lines = capsys.readouterr().err.splitlines()
-    said = "not kept: TensorFlow ran in this process before"
+    said = "not kept: TensorFlow looked for devices before"
     assert sum(said in line for line in lines) == 1
     assert VARIABLE not in os.environ
 
