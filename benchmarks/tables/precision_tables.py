@@ -9,8 +9,11 @@ from benchmarks.tables.markdown import (
     decimals,
     markdown_table,
     measured_when_and_where,
+    with_interval,
 )
+from keras_deepnmt.evaluation import seed_statistics
 
+FLOAT32 = "float32"
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
 
 
@@ -35,6 +38,7 @@ def precision_tables():
                 for row in some
             ),
             decimals(_mean(some, "test_bleu"), 2),
+            _difference(some, groups.get((recipe, FLOAT32), [])),
             ", ".join(decimals(row["minutes"], 1) for row in some),
         ]
         for (recipe, precision), some in groups.items()
@@ -46,6 +50,7 @@ def precision_tables():
         "seeds",
         "test BLEU of each",
         "mean",
+        "difference from float32",
         "minutes of each",
     ]
     return [
@@ -55,8 +60,26 @@ def precision_tables():
         f"{measured_when_and_where(rows)} The minutes have compilations in "
         "them, which the first run of each recipe and precision makes and "
         f"later ones may find. BLEU is `{rows[0]['bleu_signature']}`, with its "
-        "95 % bootstrap interval.",
+        "95 % bootstrap interval; the difference is the mean over the seeds "
+        "that both have, with its 95 % interval over them.",
     ]
+
+
+def _difference(rows, others):
+    """The mean difference in BLEU from the runs with the same seeds."""
+    scores = {row["seed"]: float(row["test_bleu"]) for row in others}
+    differences = [
+        float(row["test_bleu"]) - scores[row["seed"]]
+        for row in rows
+        if row["seed"] in scores
+    ]
+    if rows is others or not differences:
+        return ""
+    if len(differences) == 1:
+        return f"{differences[0]:+.2f}"
+    found = seed_statistics(differences)
+    sign = "+" if found.mean > 0 else ""
+    return sign + with_interval(found.mean, found.interval)
 
 
 def _mean(rows, column):
