@@ -1,5 +1,6 @@
 """The tables of translation speed."""
 
+import re
 from pathlib import Path
 
 from benchmarks.shared.result_rows import read_rows
@@ -75,6 +76,7 @@ def decoding_tables():
             runs,
             {
                 "recipe": lambda row: f"`{row['workload']}`",
+                "processor": _processor,
                 "updates": lambda row: count(row["updates"]),
                 "sentences": lambda row: count(row["sentences"]),
             },
@@ -133,7 +135,8 @@ def _described(row):
     if row["size"]:
         layers, width = row["num_encoder_layers"], row["hidden_dim"]
         model = f"{layers}+{layers} layers, width {width}"
-    return f"{model}, batch size {row['batch_size']}"
+    batch = f"{model}, batch size {row['batch_size']}"
+    return batch if row["size"] else f"{batch}, on {_processor(row)}"
 
 
 def rows_of_newest_runs(rows):
@@ -147,7 +150,19 @@ def rows_of_newest_runs(rows):
 
 
 def _case(row):
-    return tuple(row[name] for name in CASE)
+    """What is measured; of a trained model also the kind of processor.
+
+    How the engines compare for small models depends on it most of all.
+    """
+    case = tuple(row[name] for name in CASE)
+    is_random = row["workload"] in (RANDOM, SEVERAL_LENGTHS)
+    return case if is_random else (*case, _processor(row))
+
+
+def _processor(row):
+    """Names the processor: its maker's name and the family of models."""
+    found = re.search(r"model name (.+), cpu family (\d+)", row["machine"])
+    return f"{found[1]}, family {found[2]}" if found else row["machine"]
 
 
 def _newest_rows_in_order():

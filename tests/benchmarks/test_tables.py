@@ -447,7 +447,7 @@ def random_row(name, steps="32", measurement="12:00", **columns):
         "date": "2026-01-01",
         "measurement": measurement,
         "commit": "abc",
-        "machine": "x86_64, 2 cores",
+        "machine": "x86_64, model name Fast, cpu family 6, model 7, 2 cores",
         **dict(workload="random", updates="", size="tiny", sentences="32"),
         **dict(num_encoder_layers="4", hidden_dim="128"),
         **dict(batch_size="32", num_beams="4", steps=steps, engine=name),
@@ -479,6 +479,15 @@ def test_engines_of_an_older_measurement_are_left_out():
     assert kept == [rows[2], rows[3], rows[4]]
 
 
+def test_rows_of_a_trained_model_on_another_processor_stay():
+    machine = "x86_64, model name Slow, cpu family 5, model 1, 2 cores"
+    rows = [
+        random_row("keras_deepnmt", workload="a.recipe", machine=machine),
+        random_row("keras_deepnmt", workload="a.recipe", measurement="13:00"),
+    ]
+    assert decoding_tables.rows_of_newest_runs(rows) == rows
+
+
 def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
     lengths = decoding_tables.SEVERAL_LENGTHS
     rows = [
@@ -504,7 +513,10 @@ def test_the_tables_show_engines_and_steps(tmp_path, monkeypatch):
     assert "| 1.25 (2.50 to 2.50) | 1,234 | 50% |" in text
     steps = "| tiny | 32 | 4 | keras_deepnmt | {} | 12.50 |"
     assert "\n".join(map(steps.format, (16, 128))) in text
-    assert "| `a.recipe` | 2,400 | 32 | 32 | 4 | keras_deepnmt |" in text
+    line = (
+        "| `a.recipe` | Fast, family 6 | 2,400 | 32 | 32 | 4 | keras_deepnmt |"
+    )
+    assert line in text
     assert "| keras_deepnmt, plain graph | 12.3 | 9.87 to 123 |" in text
 
 
@@ -531,7 +543,7 @@ def test_the_summary_has_the_cases_measured_with_ctranslate2(monkeypatch):
         "| 4+4 layers, width 512, batch size 32 | 2 | 2.50 |  |",
         "| 4+4 layers, width 128, batch size 1 | 2 | 2.50 |  |",
         "| 4+4 layers, width 128, batch size 32 | 2 | 2.50 | 2.50 |",
-        "| `a.recipe`, batch size 32 | 2 | 2.50 |  |",
+        "| `a.recipe`, batch size 32, on Fast, family 6 | 2 | 2.50 |  |",
     ]
     monkeypatch.setattr(decoding_tables, "read_rows", lambda path: rows[-1:])
     assert decoding_tables.decoding_summary() == []
