@@ -71,8 +71,9 @@ class System:
         self.seconds = []
         self._translator = Translator.load(run)
         self._texts = sources
-        several = bool(self._translator.directions)
-        self._given = {"target_language": target_language} if several else {}
+        # A model of one direction may not say which one it is.
+        is_known = target_language in self._translator.directions.targets
+        self._given = {"target_language": target_language} if is_known else {}
         self.translations = self._translate()
 
     def translate(self):
