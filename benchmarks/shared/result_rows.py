@@ -4,6 +4,7 @@ import csv
 import datetime
 import os
 import platform
+import statistics
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -67,6 +68,15 @@ def provenance(*packages):
         "machine": machine(),
         "python": platform.python_version(),
         **{package: version(package) for package in packages},
+    }
+
+
+def range_columns(name, values):
+    """Returns columns for median, minimum and maximum, empty without values."""
+    functions = {"median": statistics.median, "min": min, "max": max}
+    return {
+        f"{name}_{suffix}": round(function(values), 3) if values else ""
+        for suffix, function in functions.items()
     }
 
 

@@ -39,7 +39,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_rows, provenance
+from benchmarks.shared.result_rows import (
+    append_rows,
+    provenance,
+    range_columns,
+)
 from benchmarks.shared.step_flops import step_flops
 from benchmarks.shared.worker_process import WorkerProcess, answer_questions
 from benchmarks.speed.measuring.jax_steps import jax_steps, product_speed
@@ -214,11 +218,11 @@ def make_rows(sizes, measured, common, flags):
                 "rounds": len(seconds),
                 "seed": SEED,
                 "first_seconds": round(first[way], 1),
-                **_range("milliseconds", [1e3 * s for s in seconds]),
+                **range_columns("milliseconds", [1e3 * s for s in seconds]),
                 "tokens_per_second": round(tokens / statistics.median(seconds)),
-                **_range("speed_to_torch", ratios),
+                **range_columns("speed_to_torch", ratios),
                 "peak_tflops": round(statistics.median(peaks) / 1e12, 3),
-                **_range("peak_fraction", fractions),
+                **range_columns("peak_fraction", fractions),
                 "memory_mib": round(memory[way]) if memory.get(way) else "",
                 "target": f"speed to torch >= {LEAST_RATIO}"
                 if has_target
@@ -227,15 +231,6 @@ def make_rows(sizes, measured, common, flags):
             }
         )
     return rows
-
-
-def _range(name, values):
-    """Returns columns for median, minimum and maximum, empty without values."""
-    functions = {"median": statistics.median, "min": min, "max": max}
-    return {
-        f"{name}_{suffix}": round(function(values), 3) if values else ""
-        for suffix, function in functions.items()
-    }
 
 
 def main():

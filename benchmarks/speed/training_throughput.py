@@ -36,7 +36,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.shared.result_rows import append_rows, git_commit, provenance
+from benchmarks.shared.result_rows import (
+    append_rows,
+    git_commit,
+    provenance,
+    range_columns,
+)
 from benchmarks.shared.step_flops import step_flops
 from benchmarks.shared.worker_process import (
     REPOSITORY,
@@ -162,14 +167,14 @@ def _row(name, variant, steps, products, rounds):
         "torch_tokens_per_second": (
             round(tokens / statistics.median(torch)) if torch else ""
         ),
-        **_range("ratio", ratios),
+        **range_columns("ratio", ratios),
         "peak_gflops_median": round(statistics.median(peaks) / 1e9, 1),
-        **_range("peak_fraction", shares),
+        **range_columns("peak_fraction", shares),
         "seed": 0,
         "variant": variant,
         "replicas": way.get("replicas", 1),
         "parts": way.get("parts", 1),
-        **_range("ratio_to_plain", _ratios(steps["plain"], ours)),
+        **range_columns("ratio_to_plain", _ratios(steps["plain"], ours)),
         "target": "",
         "met": "",
     }
@@ -182,7 +187,7 @@ def make_preset_row(name, preset, steps, rounds):
     """
     sizes = PRESET_CONFIGURATIONS[name]
     baseline, ours = sizes["presets"][0], steps[preset]
-    ratios = _range("ratio_to_plain", _ratios(steps[baseline], ours))
+    ratios = range_columns("ratio_to_plain", _ratios(steps[baseline], ours))
     tokens = sizes["batch_size"] * sizes["length"]
     is_dense = preset != baseline
     reached = ratios["ratio_to_plain_median"] >= LEAST_RATIO
@@ -196,9 +201,9 @@ def make_preset_row(name, preset, steps, rounds):
         "rounds": rounds,
         "keras_tokens_per_second": round(tokens / statistics.median(ours)),
         "torch_tokens_per_second": "",
-        **_range("ratio", []),
+        **range_columns("ratio", []),
         "peak_gflops_median": "",
-        **_range("peak_fraction", []),
+        **range_columns("peak_fraction", []),
         "seed": 0,
         "variant": preset,
         "replicas": 1,
@@ -211,15 +216,6 @@ def make_preset_row(name, preset, steps, rounds):
 
 def _ratios(slower, faster):
     return [s / f for s, f in zip(slower, faster, strict=True)]
-
-
-def _range(name, values):
-    """Returns columns for median, minimum and maximum, empty without values."""
-    functions = {"median": statistics.median, "min": min, "max": max}
-    return {
-        f"{name}_{suffix}": round(function(values), 3) if values else ""
-        for suffix, function in functions.items()
-    }
 
 
 def main():

@@ -114,8 +114,9 @@ def claims_table():
     return [
         markdown_table(headings, lines),
         "Numbers are differences from the plain model with the same seeds and "
-        "batches, and their 95 % interval over the seeds; of a single seed the "
-        "difference alone, which decides nothing. Shown or contradicted means "
+        "batches, or percent of its updates, and their 95 % interval over the "
+        "seeds; of a single seed the difference alone, which decides nothing. "
+        "Shown or contradicted means "
         "that the interval lies on one side of zero. All models are tiny but "
         "those of Tatoeba, which are small, and have the plain model's "
         "learning rate and dropout: a difference that the papers report for "

@@ -108,7 +108,7 @@ def test_layers_work_with_keras_and_a_backend_alone(backend, blocked):
 
 @pytest.mark.thorough
 def test_training_on_jax_is_measured_without_tensorflow():
-    """A machine that lends its GPU may have JAX and no TensorFlow."""
+    """A machine with a GPU may have JAX and no TensorFlow."""
     run_fresh(
         "from benchmarks.speed import training_gpu\n"
         "sizes = training_gpu.SIZES['tiny'] | dict(hidden_dim=8, num_heads=2)\n"

@@ -26,6 +26,18 @@ print(model.is_autoclustered)
 )
 
 
+def run_fresh(script, flags=()):
+    """Runs a script in a process with these flags of TensorFlow alone."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, FLAGS: " ".join(flags)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def described(monkeypatch, tmp_path, text):
     file = tmp_path / "cpuinfo"
     file.write_text(text)
@@ -91,17 +103,9 @@ def test_the_option_of_the_process_is_as_before_after_an_error():
 
 @pytest.mark.parametrize("script", [FIRST, LATE], ids=["first", "late"])
 def test_a_process_in_which_tensorflow_ran_before_is_told(script):
-    environment = {k: v for k, v in os.environ.items() if k != FLAGS}
-    if script == FIRST:
-        # As the import sets them on a processor with bfloat16.
-        environment[FLAGS] = " ".join(autoclustering.FLAGS)
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    # As the import sets them on a processor with bfloat16.
+    flags = autoclustering.FLAGS if script == FIRST else ()
+    done = run_fresh(script, flags)
     is_first = script == FIRST
     assert done.stdout.strip() == str(is_first)
     assert ("as slow as in float32" in done.stderr) is not is_first
@@ -116,12 +120,5 @@ from keras_deepnmt.commands.terminal.quiet_import import import_backend
 import_backend()
 print(autoclustering.clusters_are_compiled())
 """
-    environment = {k: v for k, v in os.environ.items() if k != FLAGS}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_fresh(script)
     assert done.stdout.strip() == "True"
