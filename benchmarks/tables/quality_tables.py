@@ -10,6 +10,7 @@ from benchmarks.tables.length_tables import length_tables
 from benchmarks.tables.markdown import count, table_section
 from benchmarks.tables.number_tables import number_tables
 from benchmarks.tables.precision_tables import precision_tables
+from benchmarks.tables.soft_fusion_tables import soft_fusion_tables
 from benchmarks.tables.trained_tables import trained_tables
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
@@ -26,6 +27,7 @@ def quality_tables():
         *guided_tables(),
         *precision_tables(),
         *compared_tables(),
+        *soft_fusion_tables(),
     ]
 
 
