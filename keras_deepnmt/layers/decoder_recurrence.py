@@ -15,6 +15,8 @@ class DecoderRecurrence(keras.layers.Layer):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
+        # Keras would round the state to half precision before each step.
+        self.autocast = False
 
     def check_causal(self, use_causal_mask):
         """Raises a `ValueError` unless only earlier positions are read."""
