@@ -19,6 +19,15 @@ def test_matches_the_equation(alpha, depth):
     assert np.std(kernel) == pytest.approx(limit / np.sqrt(3), rel=0.05)
 
 
+def test_a_seed_is_kept_at_every_depth():
+    first, again, other = (
+        np.asarray(DepthScaledInitializer(seed=seed).at_block(3)((7, 5)))
+        for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.all(first != other)
+
+
 def made(**options):
     return Transformer(11, 13, 64, 128, 2, 3, 2, **options)
 
