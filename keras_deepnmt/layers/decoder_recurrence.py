@@ -14,9 +14,9 @@ class DecoderRecurrence(keras.layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking = True
-        # Keras would round the state to half precision before each step.
+        # The state stays in float32 from step to step under every policy.
         self.autocast = False
+        self.supports_masking = True
 
     def check_causal(self, use_causal_mask):
         """Raises a `ValueError` unless only earlier positions are read."""

@@ -67,7 +67,7 @@ def test_cached_equals_uncached(layer, query):
     assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
 
 
-def test_a_sum_in_a_cache_is_not_rounded_to_half_precision():
+def test_in_a_block_the_sum_is_not_rounded_either():
     block = TransformerDecoderBlock(
         1, F, AverageAttention(F), dtype="mixed_bfloat16"
     )
@@ -86,6 +86,23 @@ def test_a_sum_in_a_cache_is_not_rounded_to_half_precision():
         np.testing.assert_array_equal(cache["state"], 256.0 + 0.5 * t)
         output = keras.ops.cast(output, "float32")
         np.testing.assert_allclose(output, expected[:, t : t + 1], atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_the_state_is_not_rounded_in_half_precision(layer, query, dtype):
+    half = AverageAttention(F, dtype=dtype)
+    half.build((B, T, D))
+    half.set_weights(layer.get_weights())
+    expected = np.asarray(tf.cast(half(query), "float32"))
+    cache = half.init_cache(B, T)
+    for t in range(T):
+        output, cache = half(query[:, t : t + 1], cache=cache, cache_index=t)
+        assert output.dtype == half.compute_dtype
+        assert cache["state"].dtype == "float32"
+        # What both round is the same, but for the order of additions.
+        np.testing.assert_allclose(
+            tf.cast(output, "float32"), expected[:, t : t + 1], 0.02, 0.02
+        )
 
 
 def test_gradient_reaches_every_weight(layer, query):

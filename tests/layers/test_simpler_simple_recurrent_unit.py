@@ -67,7 +67,7 @@ def test_cached_equals_uncached(layer, query):
     assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
 
 
-def test_a_state_is_not_rounded_to_half_precision(query):
+def test_in_a_block_the_state_is_not_rounded_either(query):
     block = TransformerDecoderBlock(
         1, 7, SimplerSimpleRecurrentUnit(), dtype="mixed_bfloat16"
     )
@@ -90,6 +90,23 @@ def test_a_state_is_not_rounded_to_half_precision(query):
         np.testing.assert_allclose(cache["state"], state, rtol=0, atol=1e-6)
         output = keras.ops.cast(output, "float32")
         np.testing.assert_allclose(output, expected[:, now], atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_the_state_is_not_rounded_in_half_precision(layer, query, dtype):
+    half = SimplerSimpleRecurrentUnit(dtype=dtype)
+    half.build((B, T, D))
+    half.set_weights(layer.get_weights())
+    expected = np.asarray(tf.cast(half(query), "float32"))
+    cache = half.init_cache(B, T)
+    for t in range(T):
+        output, cache = half(query[:, t : t + 1], cache=cache, cache_index=t)
+        assert output.dtype == half.compute_dtype
+        assert cache["state"].dtype == "float32"
+        # What both round is the same, but for the order of additions.
+        np.testing.assert_allclose(
+            tf.cast(output, "float32"), expected[:, t : t + 1], 0.02, 0.02
+        )
 
 
 def test_gradient_reaches_every_weight(layer, query):
