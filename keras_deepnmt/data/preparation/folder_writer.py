@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
+from keras_deepnmt.data.context import without_context
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     FORMAT,
@@ -332,14 +333,21 @@ class FolderWriter:
         train = self.corpora["train"]
         if not len(rows) or len({(c.direction, c.tag) for c in train}) < 2:
             return rows
-        drawn = set(map(hash_unordered, texts))
+        drawn = set(map(self._hash_of_sentences, texts))
         found, row = [rows], 0
         for block in self.spools["train"].blocks():
-            hashes = map(hash_unordered, zip(*block, strict=True))
+            hashes = map(self._hash_of_sentences, zip(*block, strict=True))
             places = [n for n, one in enumerate(hashes) if one in drawn]
             found.append(row + np.array(places, "int64"))
             row += len(block[0])
         return np.unique(np.concatenate(found))
+
+    def _hash_of_sentences(self, pair: tuple[str, str]) -> int:
+        """The hash of a pair in both directions, without its context."""
+        source, target = pair
+        if self.options.context:
+            source = without_context(source)
+        return hash_unordered((source, target))
 
     def _new_spool(self, split: str) -> Spool:
         # A split that is drawn is from the training corpora.
