@@ -109,6 +109,7 @@ class FolderWriter:
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
         alignments = self._spool_alignments()
+        self._warn_of_one_tag()
         self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
@@ -353,6 +354,25 @@ class FolderWriter:
         # A split that is drawn is from the training corpora.
         corpora = self.corpora.get(split, self.corpora["train"])
         return Spool(self.spool_folder, split, [c.tag for c in corpora])
+
+    def _warn_of_one_tag(self):
+        """Names languages that a model could not be asked for."""
+        into: dict[tuple, dict] = {}
+        for corpus in self.corpora["train"]:
+            source, target = corpus.direction
+            if source is not None and target is not None:
+                key = (source, corpus.tag)
+                into.setdefault(key, {}).setdefault(target, corpus)
+        for (source, tag), corpora in into.items():
+            # Lines may have tags of their own, which are such symbols.
+            may_differ = tag is None and self.options.all_user_defined_symbols()
+            if len(corpora) > 1 and not may_differ:
+                files = ", ".join(str(one.source) for one in corpora.values())
+                self.warnings.append(
+                    f"The training corpora {files} translate {source} into "
+                    f"{' and '.join(corpora)} with the tag {tag or 'none'}, so "
+                    "no model can be told which. Give each language a `tag`."
+                )
 
     def _warn_of_tags(self):
         """Names held-out corpora whose tags differ from those in training."""
