@@ -11,9 +11,12 @@ from typing import NamedTuple
 from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
 from keras_deepnmt.data.context import in_context, mark_id
 from keras_deepnmt.data.corpora import LineReader
-from keras_deepnmt.data.known_corpora.finding import find_corpus_files
+from keras_deepnmt.data.known_corpora.finding import (
+    find_corpus_files,
+    find_named_corpus,
+)
 from keras_deepnmt.data.preparation.bad_lines import BadLines
-from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
 from keras_deepnmt.data.tags import begins_with_tag
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -104,6 +107,7 @@ def with_translations(
                     f"{', '.join(map(str, _names(teachers)))}. `deepnmt train` "
                     "does it."
                 )
+            _check_others(options)
             _translate(request, teachers, file, say)
         return replace(
             corpus,
@@ -117,6 +121,20 @@ def with_translations(
         )
 
     return replace(options, train=list(map(translated, options.train)))
+
+
+def _check_others(options):
+    """Refuses what corpora lack, before hours of translation."""
+    for split in ("train", *HELD_OUT):
+        for corpus in options.corpora(split):
+            if corpus.translated_by and split in HELD_OUT:
+                find_corpus_files(corpus, split)  # raises
+            files = corpus.source, corpus.target, corpus.file, corpus.alignments
+            for file in filter(None, files):
+                if not Path(file).exists():
+                    LineReader(file)  # raises
+            if not any(files):
+                find_named_corpus(corpus.name)
 
 
 def _sources(corpus, options, data_dir) -> Iterator[str]:
@@ -163,7 +181,7 @@ def _tag_of(teacher: Run, corpus, options, sources) -> str | None:
     known = list(filter(None, teacher.tags))
     if all(begins_with_tag(source, known) for source in filter(None, sources)):
         return None  # each line has its own
-    _, target = corpus.direction(options.languages)
+    source, target = corpus.direction(options.languages)
     targets = teacher.directions.targets
     tags = list(dict.fromkeys(teacher.tags)) or [None]
     if targets:
@@ -177,9 +195,10 @@ def _tag_of(teacher: Run, corpus, options, sources) -> str | None:
                 "`target_language` of the corpus or `data.target_language`, or "
                 "name another teacher."
             )
-        directions = teacher.directions.known
-        tags = [one.tag for one in directions if one.target == target]
-        tags = list(dict.fromkeys(tags))
+        into = [o for o in teacher.directions.known if o.target == target]
+        # Those of the pair, if the teacher has learned it.
+        found = [one for one in into if one.source == source] or into
+        tags = list(dict.fromkeys(one.tag for one in found))
     if corpus.tag in tags:
         return corpus.tag
     if len(tags) == 1:
