@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.tables.added_layers_tables import added_layers_table
+from benchmarks.tables.bfloat16_tables import training_speed_summary
 from benchmarks.tables.claims_tables import claims_table
 from benchmarks.tables.ctranslate2_tables import ctranslate2_table
 from benchmarks.tables.decoding_tables import decoding_summary
@@ -35,7 +36,7 @@ from benchmarks.tables.quality_tables import quality_tables
 from benchmarks.tables.saved_model_tables import saved_model_table
 from benchmarks.tables.scale_tables import scale_tables
 from benchmarks.tables.scaling_tables import scaling_tables
-from benchmarks.tables.speed_tables import speed_summary, speed_tables
+from benchmarks.tables.speed_tables import speed_tables
 from benchmarks.tables.trained_tables import trained_summary
 
 FOLDER = Path(__file__).parent
@@ -44,7 +45,7 @@ START, END = "<!-- results -->", "<!-- /results -->"
 PAGES = {
     FOLDER.parent / "README.md": lambda: [
         *trained_summary(),
-        *speed_summary(),
+        *training_speed_summary(),
         *decoding_summary(),
     ],
     FOLDER / "speed" / "README.md": speed_tables,

@@ -1,4 +1,4 @@
-"""The table of training in bfloat16."""
+"""The tables of training in bfloat16, beside float32 and PyTorch."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ from benchmarks.shared.result_rows import read_rows
 from benchmarks.tables.markdown import (
     count,
     decimals,
+    markdown_table,
+    measured_when_and_where,
     newest_rows,
     ratio,
     table_section,
@@ -24,9 +26,7 @@ WAYS = {
 
 def bfloat16_tables():
     """Returns the Markdown blocks of the table."""
-    path = RESULTS / "training_bfloat16.csv"
-    rows = read_rows(path) if path.exists() else []
-    rows = newest_rows(rows, "model", "way")
+    rows = _rows()
     instructions = sorted({row["instructions"] for row in rows})
     return table_section(
         "Training in bfloat16",
@@ -51,6 +51,50 @@ def bfloat16_tables():
         "Instructions for bfloat16 of the processor: "
         f"{', '.join(instructions)}.",
     )
+
+
+def training_speed_summary():
+    """Returns a short table of training speed, for the project's README."""
+    steps = {(row["model"], row["way"]): row for row in _rows()}
+    headings = [
+        "Transformer",
+        "precision",
+        "keras_deepnmt (target tokens/s)",
+        "PyTorch (target tokens/s)",
+        "speed relative to PyTorch",
+    ]
+    cells = []
+    for (model, way), row in steps.items():
+        if not way.startswith("torch "):
+            continue
+        precision = way.removeprefix("torch ")
+        ours = steps[model, precision]
+        speed = float(row["milliseconds_median"]) / float(
+            ours["milliseconds_median"]
+        )
+        cells.append(
+            [
+                dimensions_with_batch(row),
+                precision,
+                count(ours["tokens_per_second"]),
+                count(row["tokens_per_second"]),
+                ratio(speed),
+            ]
+        )
+    return [
+        "Training speed compared with `torch.nn.Transformer` "
+        "([more](benchmarks/speed/README.md)). "
+        f"{measured_when_and_where(list(steps.values()))} "
+        "The processor multiplies bfloat16 by instructions of its own.",
+        markdown_table(headings, cells),
+    ]
+
+
+def _rows():
+    """Returns the newest row of each model and step."""
+    path = RESULTS / "training_bfloat16.csv"
+    rows = read_rows(path) if path.exists() else []
+    return newest_rows(rows, "model", "way")
 
 
 def dimensions_with_batch(row):

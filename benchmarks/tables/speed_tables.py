@@ -9,8 +9,6 @@ from benchmarks.tables.gpu_tables import gpu_tables
 from benchmarks.tables.markdown import (
     count,
     decimals,
-    markdown_table,
-    measured_when_and_where,
     newest_rows,
     ratio,
     ratio_range,
@@ -38,34 +36,6 @@ def speed_tables():
         *_export_speed(),
         *_plain_graphs(),
         *_quickstart(),
-    ]
-
-
-def speed_summary():
-    """Returns a short table of training speed, for the project's README."""
-    rows = _plain_steps()
-    if not rows:
-        return []
-    headings = [
-        "Transformer",
-        "keras_deepnmt (target tokens/s)",
-        "PyTorch (target tokens/s)",
-        "speed relative to PyTorch",
-    ]
-    cells = [
-        [
-            dimensions(row),
-            count(row["keras_tokens_per_second"]),
-            count(row["torch_tokens_per_second"]),
-            ratio(row["ratio_median"]),
-        ]
-        for row in rows
-    ]
-    return [
-        "Training speed compared with `torch.nn.Transformer` "
-        "([more](benchmarks/speed/README.md)). "
-        f"{measured_when_and_where(rows)}",
-        markdown_table(headings, cells),
     ]
 
 

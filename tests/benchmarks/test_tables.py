@@ -9,7 +9,12 @@ import pytest
 
 from benchmarks.quality.rows.row_list import CORPORA, presets_of
 from benchmarks.shared.result_rows import append_rows, read_rows
-from benchmarks.tables import decoding_tables, speed_tables, trained_tables
+from benchmarks.tables import (
+    bfloat16_tables,
+    decoding_tables,
+    speed_tables,
+    trained_tables,
+)
 from benchmarks.tables.letter_case_tables import letter_case_table
 from benchmarks.tables.markdown import measured_when_and_where
 from benchmarks.tables.scaling_tables import scaling_tables
@@ -405,7 +410,28 @@ def test_a_training_step_stands_beside_the_plain_step_of_its_measurement(
     assert plain in text
     other = "| gradients accumulated over 2 parts | 2,200 | 2,000 | 1.10 |"
     assert other in text
-    assert "| 1,500 | 1,000 | 1.50 |" in speed_tables.speed_summary()[1]
+
+
+def test_each_precision_stands_beside_pytorch_in_it(tmp_path, monkeypatch):
+    def step_row(way, milliseconds, tokens):
+        sizes = {"hidden_dim": 256, "num_layers": 3}
+        sizes |= {"batch_size": 128, "length": 32}
+        device = {"date": "2031-05-07", "machine": "m, 2 cores"}
+        speed = {"milliseconds_median": milliseconds}
+        speed |= {"tokens_per_second": tokens}
+        return {"model": "3+3x256", "way": way, **device, **sizes, **speed}
+
+    rows = [
+        step_row("float32", 1_000, 4_000),
+        step_row("bfloat16", 500, 8_000),
+        step_row("torch float32", 1_250, 3_200),
+        step_row("torch bfloat16", 900, 4_444),
+    ]
+    append_rows(tmp_path / "training_bfloat16.csv", rows)
+    monkeypatch.setattr(bfloat16_tables, "RESULTS", tmp_path)
+    _, table = bfloat16_tables.training_speed_summary()
+    assert "128 x 32 tokens | float32 | 4,000 | 3,200 | 1.25 |" in table
+    assert "128 x 32 tokens | bfloat16 | 8,000 | 4,444 | 1.80 |" in table
 
 
 def test_the_page_of_scaling_says_what_the_newest_rows_say(tmp_path):

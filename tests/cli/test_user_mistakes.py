@@ -132,6 +132,8 @@ def folder(original, tmp_path, monkeypatch):
 
     monkeypatch.setattr(TrainingLoop, "run", fail)
     monkeypatch.setattr(Translator, "translate", fail)
+    # As without the extra `ja`, also where it is installed.
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
     folder = shutil.copytree(original, tmp_path / "copy")
     monkeypatch.chdir(folder)
     return folder
