@@ -11,6 +11,8 @@ from jsonargparse import Namespace
 from keras_deepnmt import Translator, cli, translator
 from keras_deepnmt.commands.options import decoding
 from keras_deepnmt.data.directions import Directions
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.runs import test_translations
 
 LINES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5"]
 TAGS = ("<copy>", "<reverse>")
@@ -107,6 +109,15 @@ def test_a_document_is_translated_into_its_language(
     assert decoding.load_translator(options, has_languages=True) == expected
     # Lines of text have the tags that they begin with.
     assert decoding.load_translator(options) == given
+
+
+def test_an_evaluation_names_options_and_no_arguments(refused, monkeypatch):
+    def refuse(*_, **__):
+        raise UserError("`target_language` is unknown. Give `source_file`.")
+
+    monkeypatch.setattr(test_translations, "translate_runs", refuse)
+    error = refused("evaluate", "run", "--target-language", "fr")
+    assert "`--target-language` is unknown. Give `--source`." in error
 
 
 @pytest.mark.parametrize(
