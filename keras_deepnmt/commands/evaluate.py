@@ -58,6 +58,13 @@ deepnmt evaluate runs/mine --metrics bleu comet --comet-model wmt22-comet-da \\
 """
 _SPACY_MODEL = "en_core_web_sm"
 CONTINUE = "No score was written; run the same command again."
+# The options for arguments of other names.
+_ARGUMENTS = {
+    "tag": "--tag",
+    "target_language": "--target-language",
+    "source_file": "--source",
+    "target_file": "--target",
+}
 # Options that have no effect with --m2, with their defaults.
 _NOT_WITH_M2 = {
     **dict.fromkeys(("references", "source", "target", "prepared")),
@@ -497,6 +504,7 @@ def _translate(options) -> "TestTranslations":
         _writing(options.output) as write,
         LineWarnings() as warnings,
         progress_bar("sentences", quiet=options.quiet) as advance,
+        _options_named(),
     ):
         return translate_runs(
             options.runs,
@@ -517,6 +525,20 @@ def _translate(options) -> "TestTranslations":
             on_truncated=warn,
             on_progress=advance,
         )
+
+
+@contextlib.contextmanager
+def _options_named():
+    """Puts the names of options in the place of those of arguments."""
+    try:
+        yield
+    except UserErrors:
+        raise
+    except UserError as error:
+        message = str(error)
+        for argument, option in _ARGUMENTS.items():
+            message = message.replace(f"`{argument}`", f"`{option}`")
+        raise UserError(message) from error
 
 
 def _print(text: "TestTranslations", tests, options: Namespace) -> None:

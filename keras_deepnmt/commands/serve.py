@@ -329,7 +329,7 @@ def _check_takes_options(named, given):
 
 def _directions(named, given):
     """Returns the languages of each model with their tags, by its name."""
-    from keras_deepnmt.data.directions import Direction
+    from keras_deepnmt.data.directions import Direction, Directions
     from keras_deepnmt.server.served_models import (
         languages_in_name,
         pair_of_languages,
@@ -346,6 +346,10 @@ def _directions(named, given):
         if given is not None:
             pair = pair_of_languages(given[number])
             tags = [one.tag for one in known if one[:2] == pair]
+            learned = Directions(one._asdict() for one in known)
+            if not tags and pair[1] in learned.targets:
+                # A pair of languages that no training corpus had.
+                tags = [learned.tag_of(pair[1])]
             found[name] = [Direction(*pair, tags[0] if tags else None)]
             continue
         if known:

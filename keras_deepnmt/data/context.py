@@ -70,6 +70,16 @@ def in_context(texts: Iterable[str], size: int) -> list[str]:
     return list(map(ContextWindow(size).take, texts))
 
 
+def without_context(text: str) -> str:
+    """Returns the last sentence of a text, which is translated.
+
+    Example:
+    >>> without_context("a <sep> b"), without_context("a")
+    ('b', 'a')
+    """
+    return text.rpartition(_BETWEEN)[2]
+
+
 def mark_id(tokenizer: Tokenizer) -> int | None:
     """Returns the id of the mark, or `None` if a tokenizer has none.
 

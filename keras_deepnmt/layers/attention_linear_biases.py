@@ -61,7 +61,7 @@ class AttentionLinearBiases(RelativePosition):
     def add_to_logits(self, logits, queries, distances):
         slopes = np.array(_slopes(logits.shape[1]), "float32")[:, None, None]
         lengths = ops.cast(ops.abs(distances), "float32")  # (T, S)
-        return logits - slopes * ops.expand_dims(lengths, 0)
+        return logits - ops.multiply(slopes, ops.expand_dims(lengths, 0))
 
 
 def _slopes(num_heads):

@@ -94,6 +94,7 @@ class AverageAttention(DecoderRecurrence):
         training=None,
     ):
         self.check_causal(use_causal_mask)
+        query = ops.cast(query, self.compute_dtype)
         # Sums of half precision would lose what is small.
         inputs = ops.cast(query, "float32")
         if cache is None:

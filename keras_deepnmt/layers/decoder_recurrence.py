@@ -14,6 +14,8 @@ class DecoderRecurrence(keras.layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
+        # The state stays in float32 from step to step under every policy.
+        self.autocast = False
         self.supports_masking = True
 
     def check_causal(self, use_causal_mask):

@@ -34,7 +34,9 @@ class LayerDrop(keras.layers.Layer):
     Args:
         rate: float in [0, 1). Probability p of skipping a block. Defaults to
             `0.2`, as in the paper.
-        seed: int. Seed of the layer's generator. Defaults to a random one.
+        seed: int. Seed of the layer's generator. Defaults to a random one. A
+            model derives one for each block, so that they are skipped
+            independently.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:

@@ -45,7 +45,7 @@ class RelativePositionBias(RelativePosition):
         num_buckets: int. Number of buckets, an even number of at least 4.
             Defaults to `32`.
         max_distance: int. Distance from which on all share a bucket. It must
-            be above half the buckets of a direction. Defaults to `128`.
+            be above half of `num_buckets`. Defaults to `128`.
         bidirectional: bool. Whether keys after the query have buckets of their
             own. A model sets it to `False` in its decoder.
         shared: bool. Whether the attention layers of a stack of a model share

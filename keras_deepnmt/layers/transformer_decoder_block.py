@@ -103,6 +103,9 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
             kernel_initializer,
             **kwargs,
         )
+        # Its layers cast what they read. A cache may have another type: Keras
+        # would round a sum of all positions to half precision in each step.
+        self.autocast = False
         # Not `cross_attention`: the weights are in files under that name.
         self.cross_attention_config = prototype_config(cross_attention)
 

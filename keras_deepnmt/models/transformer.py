@@ -72,12 +72,12 @@ class Transformer(Seq2Seq):
     * `residual_connection`: called like `layers.ResidualConnection` with the
       input and the output of each sub-layer of the blocks; its method `before`
       returns what the sub-layer reads. If it has the options `stack`,
-      `num_encoder_layers` and `num_decoder_layers`, the model sets them. A
-      method `initializer_of(path)` returns the initializer of a kernel of the
-      sub-layer.
+      `num_encoder_layers` and `num_decoder_layers`, the model sets the first,
+      and the others where they are `None`. A method `initializer_of(path)`
+      returns the initializer of a kernel of the sub-layer.
     * `layer_drop`: called with the input and the output of each block; returns
       what the block above reads. A number is short for `layers.LayerDrop` with
-      that probability.
+      that probability. From its `seed`, if it has one, each block gets another.
 
     A layer that is not of this package is tried on symbolic tensors when the
     model is made, in training's call and in a decoding step, and refused if its

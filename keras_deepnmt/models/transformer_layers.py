@@ -231,29 +231,34 @@ class TransformerLayers:
 
     def block_drops(self, side):
         """The layers that may skip the blocks of a stack, by block, or `{}`."""
-        if self.arguments["layer_drop"] is None:
+        config = self.arguments["layer_drop"]
+        if config is None:
             return {}
-        return {
-            block: clone_prototype(
-                self.arguments["layer_drop"], f"{block}_drop", self.policy
+        seed = prototype_of(config).get_config().get("seed")
+        drops = {}
+        for number in range(1, self.arguments[f"num_{side}_layers"] + 1):
+            options = {}
+            if seed is not None:
+                # With one seed all blocks would be skipped at once.
+                options["seed"] = seed + 2 * number + (side == "decoder")
+            block = f"{side}_block_{number}"
+            drops[block] = clone_prototype(
+                config, f"{block}_drop", self.policy, **options
             )
-            for block in (
-                f"{side}_block_{number}"
-                for number in range(1, self.arguments[f"num_{side}_layers"] + 1)
-            )
-        }
+        return drops
 
     def _residual_connection_of(self, side):
         config = self.arguments["residual_connection"]
         if config is None:
             return None
-        names = ("num_encoder_layers", "num_decoder_layers")
+        given = prototype_of(config).get_config()
+        depths = {
+            name: self.arguments[name]
+            for name in ("num_encoder_layers", "num_decoder_layers")
+            if given.get(name) is None
+        }
         layer = clone_prototype(
-            config,
-            "residual_connection",
-            self.policy,
-            stack=side,
-            **{name: self.arguments[name] for name in names},
+            config, "residual_connection", self.policy, stack=side, **depths
         )
         return prototype_config(layer)
 

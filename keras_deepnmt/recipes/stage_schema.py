@@ -94,8 +94,9 @@ def check_stages(stages: list[StageRecipe]) -> None:
 
     Raises:
         ValueError: if a stage but the last one does not end, or ends in two
-            ways, or the last one ends.
+            ways or before it begins, or the last one ends.
     """
+    begun = 0
     for number, stage in enumerate(stages, start=1):
         is_last = number == len(stages)
         ends = stage.ends()
@@ -111,3 +112,12 @@ def check_stages(stages: list[StageRecipe]) -> None:
                 "patience when the next one begins. Received: "
                 f"{' and '.join(ends) or 'none'} in stage {number}"
             )
+        if stage.until_update is not None:
+            if stage.until_update <= begun:
+                raise ValueError(
+                    "`stages` must end one after another: `until_update` is "
+                    "the number of an update of the whole run. Received: "
+                    f"{stage.until_update} in stage {number}, after {begun} in "
+                    "a stage before it. Give a greater number."
+                )
+            begun = stage.until_update

@@ -220,6 +220,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         >>> Translator.load("runs/demo", num_beams=5).num_beams
         5
         """
+        tag = options.get("tag")
+        if tag is not None and target_language is not None:
+            raise UserError(
+                "`tag` and `target_language` both choose the tag of the "
+                f"sources: give one of them. Received: {tag} and "
+                f"{target_language}"
+            )
         run = run_dir if isinstance(run_dir, Run) else read_run(run_dir)
         with refused_values(f"{run.file}: `decoding`"):
             SearchOptions.from_mapping(run.decoding)

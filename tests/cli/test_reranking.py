@@ -2,15 +2,27 @@
 
 import json
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
+from jsonargparse import Namespace
+from toy_model import ToyModel
 
 from keras_deepnmt import Translator
+from keras_deepnmt.commands.options import reranking
+from keras_deepnmt.commands.options.reranking import RerankingRuns
+from keras_deepnmt.data.corpora import CorpusOptions
+from keras_deepnmt.data.directions import Directions
+from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.reranking import Reranker
 
+TAGS = ("<2en>", "<2de>")
 SENTENCES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5 5"]
 WEIGHTS = [0.1, 0.2, 0.9]
 
@@ -156,6 +168,48 @@ def test_a_run_of_other_languages_is_refused(refused, digits, tmp_path):
     assert "de to en, not en to de. Give it to --rerank." in error
     error = refused(*words, "--rerank", runs["other"])
     assert error.endswith("fr to en, not de to en.\n")
+
+
+def test_one_model_of_both_directions_scores_both_ways(monkeypatch, tmp_path):
+    """Backwards it gets the tag of the language of the source."""
+    corpora = [
+        CorpusOptions("a", "b", tag="<2en>"),
+        CorpusOptions("a", "b", tag="<2de>", reversed=True),
+    ]
+    data = PrepareOptions(
+        train=corpora, source_language="de", target_language="en"
+    )
+    texts = ["a small dog runs", "two men read the old book"] * 9
+    plain, tokenizer = (
+        train_tokenizer(
+            texts, tmp_path / f"{size}.model", size, user_defined_symbols=tags
+        )
+        for size, tags in ((30, []), (34, list(TAGS)))
+    )
+    monkeypatch.setattr(
+        reranking, "_recipe", lambda run: SimpleNamespace(data=data)
+    )
+    for side in ("source", "target"):
+        # The target tokenizer alone has the tags that are there.
+        sides = (tokenizer if side == "source" else plain), tokenizer
+        model = ToyModel(34, sides[0].vocabulary_size)
+        translator = Translator(model, *sides, tag_side=side, compiled=False)
+        translator.directions = Directions(data.directions())
+        monkeypatch.setattr(Translator, "load", lambda *_, t=translator: t)
+        for tag, other in (TAGS, TAGS[::-1]):
+            options = Namespace(
+                **{"runs": ["both"], "rerank": ["both"], "batch_size": None},
+                **{"rerank_reverse": ["both"], "compile": False},
+                batch_tokens=None,
+            )
+            runs = RerankingRuns(options, translator.replaced(tag=tag))
+            tags = [one.choose([]).tag for one in runs.translators]
+            assert tags == [tag, other]
+    # Of two languages that are translated to this one.
+    french = replace(corpora[0], source_language="fr")
+    data = replace(data, train=[*corpora, french])
+    with pytest.raises(UserError, match="several languages, en, de, and which"):
+        RerankingRuns(options, translator.replaced(tag="<2en>"))
 
 
 def _link(source, target):

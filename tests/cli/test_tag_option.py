@@ -1,12 +1,18 @@
 """Tags on the command line: `--tag` is the tag in the text, as in training."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from digit_run import RECIPE
+from jsonargparse import Namespace
 
-from keras_deepnmt import Translator, cli
+from keras_deepnmt import Translator, cli, translator
+from keras_deepnmt.commands.options import decoding
+from keras_deepnmt.data.directions import Directions
+from keras_deepnmt.errors import UserError
+from keras_deepnmt.runs import test_translations
 
 LINES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5"]
 TAGS = ("<copy>", "<reverse>")
@@ -76,6 +82,42 @@ def source(tmp_path):
     file = tmp_path / "source"
     file.write_text("".join(f"{line}\n" for line in LINES))
     return file
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"target_language": "en"}),
+        ({"target_language": "de"}, {"target_language": "de"}),
+        ({"tag": "<2de>"}, {"tag": "<2de>"}),
+    ],
+)
+def test_a_document_is_translated_into_its_language(
+    monkeypatch, given, expected
+):
+    """By a model of several, where the command names none."""
+    known = Directions(
+        {"source": source, "target": target, "tag": f"<2{target}>"}
+        for source, target in (("de", "en"), ("en", "de"))
+    )
+    monkeypatch.setattr(
+        translator, "read_run", lambda run: SimpleNamespace(directions=known)
+    )
+    monkeypatch.setattr(decoding, "languages_of_run", lambda run: ("de", "en"))
+    monkeypatch.setattr(decoding, "load_run", lambda run, step, given: given)
+    options = Namespace(runs=["both"], **given)
+    assert decoding.load_translator(options, has_languages=True) == expected
+    # Lines of text have the tags that they begin with.
+    assert decoding.load_translator(options) == given
+
+
+def test_an_evaluation_names_options_and_no_arguments(refused, monkeypatch):
+    def refuse(*_, **__):
+        raise UserError("`target_language` is unknown. Give `source_file`.")
+
+    monkeypatch.setattr(test_translations, "translate_runs", refuse)
+    error = refused("evaluate", "run", "--target-language", "fr")
+    assert "`--target-language` is unknown. Give `--source`." in error
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,32 @@ def test_a_model_learns_in_half_precision(model_entry, dtype):
     assert np.all(np.isfinite(logs["loss"]))
     assert logs["loss"][-1] < logs["loss"][0]
     assert_every_weight_moved(before, model)
+    assert_steps_equal_all_at_once(model, inputs)
+
+
+def assert_steps_equal_all_at_once(model, inputs):
+    """Decodes step by step, as a search does, and keeps the types of caches."""
+    memory = model.encode(inputs["source_ids"])
+    target_ids = inputs["target_ids"]
+    expected = np.asarray(model.decode(target_ids, memory))
+    length = target_ids.shape[1]
+    cache = model.init_cache(memory, length)
+    for t in range(length):
+        ids = target_ids[:, t : t + 1]
+        scores, after = model.decode(ids, memory, cache, t)
+        for old, new in zip(
+            keras.tree.flatten(cache), keras.tree.flatten(after), strict=True
+        ):
+            assert old.dtype == new.dtype
+        cache = after
+        # Bfloat16 has 8 bits; padding may differ.
+        is_token = target_ids[:, t] != 0
+        np.testing.assert_allclose(
+            np.asarray(scores)[is_token, 0],
+            expected[is_token, t],
+            rtol=0,
+            atol=0.05 * np.abs(expected).max(),
+        )
 
 
 @pytest.mark.parametrize("tie_output_embedding", [True, False])

@@ -282,6 +282,32 @@ def test_a_held_out_corpus_with_other_tags_is_named(
         assert warned in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("tags", "symbols", "warned"),
+    [
+        (("<a>", "<a>"), (), "translate en into de and fr with the tag <a>"),
+        ((None, None), (), "into de and fr with the tag none"),
+        ((None, "<a>"), (), None),
+        # Lines have tags of their own.
+        ((None, None), ("<b>",), None),
+    ],
+)
+def test_languages_with_one_tag_are_named(
+    tmp_path, caplog, tags, symbols, warned
+):
+    train = [
+        dataclasses.replace(one, tag=tag, target_language=language)
+        for one, tag, language in zip(
+            two_corpora(tmp_path), tags, ("de", "fr"), strict=True
+        )
+    ]
+    others = {"source_language": "en", "user_defined_symbols": list(symbols)}
+    with caplog.at_level(logging.WARNING):
+        prepare(options(train, **others), tmp_path / "out")
+    assert (warned or "") in caplog.text
+    assert ("can be told which" in caplog.text) == (warned is not None)
+
+
 def test_lines_with_tags_of_their_own_need_none(tmp_path, caplog):
     pairs = with_tag(PAIRS[170:175], "<2de>")
     valid = tagged(tmp_path, "valid", pairs, None)

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -118,6 +119,24 @@ def test_drawn_pairs_are_held_out_in_both_directions(tmp_path):
     counts = manifest["filters"]["train"]
     assert counts["kept"] == 2 * len(PAIRS) - counts["held_out"]
     assert counts["held_out"] == 2 * len(plain("valid"))
+
+
+def test_drawn_sentences_in_context_are_held_out_in_both_directions(tmp_path):
+    """The other direction has them in the context of its own language."""
+    pairs = list(dict.fromkeys(PAIRS))
+    folder = tmp_path / "out"
+    corpora = both(tmp_path, "train", pairs)
+    prepare(options(corpora, valid_pairs=20, context=1), folder)
+
+    def sentences(split):
+        return {
+            frozenset((re.split("<2..> |<sep> ", source)[-1], target))
+            for source, target in decoded(folder, split)
+        }
+
+    assert len(decoded(folder, "valid")) == 20
+    assert not sentences("valid") & sentences("train")
+    assert len(sentences("valid") | sentences("train")) == len(pairs)
 
 
 def test_filters_have_the_languages_of_the_direction(tmp_path):

@@ -211,6 +211,8 @@ def test_damaged_links_are_refused(data, tmp_path):
         ("0-8", r"line 3: .*target sentence, which has 7, .* word 8 in 0-8"),
         ("0-0\n0-0", r"each of the 5 lines .* Received: 6 lines"),
         ("9-0\n0-0", r"each of the 5 lines .* Received: 6 lines"),
+        # A file that is no text of links, or one number of them all.
+        ("0-" + "8" * 5000, r"line 3: a link must be .* Received: '0-88*'"),
         (None, r"each of the 5 lines .* Received: 4 lines"),
     ],
 )

@@ -1,13 +1,13 @@
 """What must be true of AverageAttention: it is Equations 1 and 2 of Zhang et
-al. (2018), a step needs one vector, steps equal all at once, every weight
-learns."""
+al. (2018), a step needs one vector, steps equal all at once, also in half
+precision, every weight learns."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_deepnmt.layers import AverageAttention
+from keras_deepnmt.layers import AverageAttention, TransformerDecoderBlock
 
 B, T, D, F = 3, 7, 5, 11
 
@@ -17,9 +17,8 @@ def query():
     return np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
 
 
-@pytest.fixture
-def layer():
-    layer = AverageAttention(F)
+def built(**options):
+    layer = AverageAttention(F, **options)
     layer.build((B, T, D))
     random = np.random.default_rng(1)
     for weight in layer.weights:
@@ -27,12 +26,17 @@ def layer():
     return layer
 
 
-def reference(layer, query):
+@pytest.fixture
+def layer():
+    return built()
+
+
+def reference(layer, query, activation):
     w_1, b_1, w_2, b_2, w, b = layer.get_weights()
     output = np.zeros(query.shape)
     for t in range(T):
         average = query[:, : t + 1].sum(axis=1) / (t + 1)
-        g = np.maximum(average @ w_1 + b_1, 0) @ w_2 + b_2  # Eq. 1
+        g = activation(average @ w_1 + b_1) @ w_2 + b_2  # Eq. 1
         y = query[:, t]
         gates = np.concatenate([y, g], axis=-1) @ w + b
         i, f = np.split(1 / (1 + np.exp(-gates)), 2, axis=-1)
@@ -40,10 +44,14 @@ def reference(layer, query):
     return output
 
 
-def test_matches_the_equations(layer, query):
-    np.testing.assert_allclose(
-        layer(query), reference(layer, query), rtol=1e-4, atol=1e-5
-    )
+@pytest.mark.parametrize(
+    ("name", "activation"),
+    [("relu", lambda x: np.maximum(x, 0)), ("tanh", np.tanh)],
+)
+def test_matches_the_equations(query, name, activation):
+    layer = built(activation=name)
+    expected = reference(layer, query, activation)
+    np.testing.assert_allclose(layer(query), expected, rtol=1e-4, atol=1e-5)
     assert layer.count_params() == 4 * D * D + 2 * D + 2 * D * F + F + D
 
 
@@ -57,6 +65,44 @@ def test_cached_equals_uncached(layer, query):
         )
     # One vector for each hypothesis, at all lengths.
     assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
+
+
+def test_in_a_block_the_sum_is_not_rounded_either():
+    block = TransformerDecoderBlock(
+        1, F, AverageAttention(F), dtype="mixed_bfloat16"
+    )
+    memory = np.ones((1, 2, D), "float32")
+    inputs = np.full((1, T, D), 0.5, "float32")
+    inputs[:, 0] = 256.0  # in bfloat16 256 + 0.5 is 256
+    expected = keras.ops.cast(block(inputs, memory), "float32")
+    cache, static = block.init_cache(1, T), block.static_cache(memory)
+    for t in range(T):
+        output, cache = block(
+            inputs[:, t : t + 1],
+            static_cache=static,
+            cache=cache,
+            cache_index=t,
+        )
+        np.testing.assert_array_equal(cache["state"], 256.0 + 0.5 * t)
+        output = keras.ops.cast(output, "float32")
+        np.testing.assert_allclose(output, expected[:, t : t + 1], atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_the_state_is_not_rounded_in_half_precision(layer, query, dtype):
+    half = AverageAttention(F, dtype=dtype)
+    half.build((B, T, D))
+    half.set_weights(layer.get_weights())
+    expected = np.asarray(tf.cast(half(query), "float32"))
+    cache = half.init_cache(B, T)
+    for t in range(T):
+        output, cache = half(query[:, t : t + 1], cache=cache, cache_index=t)
+        assert output.dtype == half.compute_dtype
+        assert cache["state"].dtype == "float32"
+        # What both round is the same, but for the order of additions.
+        np.testing.assert_allclose(
+            tf.cast(output, "float32"), expected[:, t : t + 1], 0.02, 0.02
+        )
 
 
 def test_gradient_reaches_every_weight(layer, query):

@@ -60,7 +60,10 @@ def test_every_kernel_of_a_model_has_its_gain(model):
         part = weight.path.split("/")[-2]
         seen += 1
         expected = 1.0 if part in ("query", "key") else betas[stack]
-        found = gain(np.asarray(weight))
+        kernel = np.asarray(weight)
+        # A normal distribution that is not cut off at two deviations.
+        assert np.abs(kernel).max() > 2.5 * np.std(kernel)
+        found = gain(kernel)
         assert found == pytest.approx(expected, rel=0.08), weight.path
     assert seen == 3 * (4 + 2) + 2 * (8 + 2)
 
@@ -77,6 +80,14 @@ def test_every_residual_connection_of_a_model_knows_its_stack(model):
                 assert config["stack"] == stack
                 assert config["num_encoder_layers"] == 3
                 assert config["num_decoder_layers"] == 2
+
+
+def test_a_model_keeps_the_depths_that_it_is_given():
+    own = DeepNorm(num_encoder_layers=18)
+    model = Transformer(11, 13, 8, 16, 2, 1, 1, residual_connection=own)
+    (block,) = model.encoder_blocks
+    found = block.attention_residual.get_config()
+    assert (found["num_encoder_layers"], found["num_decoder_layers"]) == (18, 1)
 
 
 def test_outside_a_model_the_depths_must_be_given():

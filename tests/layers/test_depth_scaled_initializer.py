@@ -19,16 +19,32 @@ def test_matches_the_equation(alpha, depth):
     assert np.std(kernel) == pytest.approx(limit / np.sqrt(3), rel=0.05)
 
 
+def test_a_seed_is_kept_at_every_depth():
+    first, again, other = (
+        np.asarray(DepthScaledInitializer(seed=seed).at_block(3)((7, 5)))
+        for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.all(first != other)
+
+
 def made(**options):
     return Transformer(11, 13, 64, 128, 2, 3, 2, **options)
+
+
+def kernels(model):
+    return [
+        weight
+        for weight in model.weights
+        if "_block_" in weight.path and weight.name == "kernel"
+    ]
 
 
 def ranges(model):
     """The largest value of each kernel, as a multiple of Glorot's."""
     return {
         weight.path: np.abs(weight).max() / np.sqrt(6 / sum(weight.shape))
-        for weight in model.weights
-        if "_block_" in weight.path and weight.name == "kernel"
+        for weight in kernels(model)
     }
 
 
@@ -48,6 +64,9 @@ def test_every_kernel_of_a_model_knows_its_depth():
         encoder_self_attention=HybridSelfAttention(2),
     )
     assert_scaled(model)
+    # Each is drawn by itself.
+    firsts = {float(np.ravel(kernel)[0]) for kernel in kernels(model)}
+    assert len(firsts) == len(kernels(model))
     assert_scaled(Transformer.from_config(model.get_config()))
 
 

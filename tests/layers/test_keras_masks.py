@@ -93,6 +93,20 @@ CALLS = {
     "feed-forward network": one(layers.FeedForward(8)),
     "residual connection": two(layers.ResidualConnection()),
     "sinusoidal positions": one(layers.SinusoidalPositionEncoding()),
+    "learned positions": one(
+        layers.LearnedPositionEmbedding(9, add_to_inputs=True)
+    ),
+    "shared keys with linear biases": one(
+        layers.MultiHeadAttention(
+            4,
+            relative_position=layers.AttentionLinearBiases(),
+            num_key_value_heads=2,
+        )
+    ),
+    "average attention": one(layers.AverageAttention(8)),
+    "recurrent unit": one(layers.SimplerSimpleRecurrentUnit()),
+    "DeepNorm": two(layers.DeepNorm("decoder", 3, 2)),
+    "layer drop": two(layers.LayerDrop()),
 }
 
 

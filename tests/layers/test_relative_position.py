@@ -25,6 +25,9 @@ POSITIONS = [
 ]
 ATTENTIONS = {
     "plain": MultiHeadAttention,
+    "one key": lambda n, **options: MultiHeadAttention(
+        n, num_key_value_heads=1, **options
+    ),
     **{
         f"hybrid, {fusion}": lambda n, fusion=fusion, **options: (
             HybridSelfAttention(
@@ -59,19 +62,22 @@ def queries(rows=B, length=T):
 
 
 @of_every_kind
-def test_attention_is_that_of_the_layer_of_positions(position):
-    layer = built(position)
+@pytest.mark.parametrize("kind", ["plain", "one key"])
+def test_attention_is_that_of_the_layer_of_positions(position, kind):
+    layer = built(position, kind)
     x = queries()
     projected = [
+        # A key that all heads have is repeated.
         np.asarray(getattr(layer, f"{name}_projection")(x))
-        .reshape(B, T, N, H)
+        .reshape(B, T, -1, H)
         .transpose(0, 2, 1, 3)
+        + np.zeros((B, N, T, H), "float32")
         for name in ("query", "key", "value")
     ]
     context = np.asarray(layer.position(*projected)).transpose(0, 2, 1, 3)
     expected = layer.output_projection(context.reshape(B, T, D))
     np.testing.assert_allclose(layer(x), expected, atol=1e-5)
-    without = MultiHeadAttention(N)
+    without = ATTENTIONS[kind](N)
     without.build(x.shape)
     without.set_weights(layer.get_weights()[: len(without.weights)])
     assert np.abs(np.asarray(without(x)) - expected).max() > 1e-2

@@ -33,7 +33,10 @@ def released_bucket(distance, bidirectional, num_buckets, max_distance):
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize("num_buckets, max_distance", [(32, 128), (6, 17)])
+# With (10, 160) some shares are exact numbers, as log(2) / log(32).
+@pytest.mark.parametrize(
+    "num_buckets, max_distance", [(32, 128), (6, 17), (10, 160)]
+)
 def test_buckets_are_those_of_the_released_code(
     bidirectional, num_buckets, max_distance
 ):
@@ -44,9 +47,13 @@ def test_buckets_are_those_of_the_released_code(
         assert layer.bucket(distance) == expected, distance
 
 
+# To the left of the query, only 4 and more share the last of (6, 4).
+@pytest.mark.parametrize("max_distance", [4, 5])
 @pytest.mark.parametrize("bidirectional", [True, False])
-def test_a_logit_has_the_number_of_its_bucket_and_head(bidirectional):
-    layer = RelativePositionBias(6, 5, bidirectional)
+def test_a_logit_has_the_number_of_its_bucket_and_head(
+    bidirectional, max_distance
+):
+    layer = RelativePositionBias(6, max_distance, bidirectional)
     layer.build((B, N, T, H))
     (table,) = layer.get_weights()
     assert table.shape == (6, N)

@@ -1,6 +1,7 @@
 """What must be true of RotaryPositionEmbedding: a query and a key are turned by
 the angles of Equation 34, lengths stay, and an odd head is refused."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -46,6 +47,19 @@ def test_one_position_holds_for_all_vectors(vectors):
         reference(vectors, [5] * T, 10_000.0),
         atol=1e-5,
     )
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_far_positions_are_exact_in_half_precision(vectors, dtype):
+    # 1,001 and its angles are no numbers of these types.
+    vectors = keras.ops.cast(vectors, dtype)
+    turned = RotaryPositionEmbedding().rotate(vectors, np.array([1_001]))
+    assert keras.backend.standardize_dtype(turned.dtype) == dtype
+    vectors, turned = (
+        np.asarray(keras.ops.cast(x, "float32")) for x in (vectors, turned)
+    )
+    expected = reference(vectors, [1_001] * T, 10_000.0)
+    np.testing.assert_allclose(turned, expected, rtol=0.02, atol=0.03)
 
 
 def test_a_vector_keeps_its_length_and_position_0_changes_nothing(vectors):

@@ -1,13 +1,16 @@
 """What must be true of SimplerSimpleRecurrentUnit: it is the recurrence of Kim
 et al. (2019) at every length, a step needs one vector, steps equal all at once,
-every weight learns."""
+also in half precision, every weight learns."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_deepnmt.layers import SimplerSimpleRecurrentUnit
+from keras_deepnmt.layers import (
+    SimplerSimpleRecurrentUnit,
+    TransformerDecoderBlock,
+)
 
 B, T, D = 3, 11, 5
 
@@ -62,6 +65,48 @@ def test_cached_equals_uncached(layer, query):
         np.testing.assert_allclose(output, expected[:, t : t + 1], atol=1e-5)
     # One vector for each hypothesis, at all lengths.
     assert {n: x.shape for n, x in cache.items()} == {"state": (B, 1, D)}
+
+
+def test_in_a_block_the_state_is_not_rounded_either(query):
+    block = TransformerDecoderBlock(
+        1, 7, SimplerSimpleRecurrentUnit(), dtype="mixed_bfloat16"
+    )
+    memory = np.ones((B, 2, D), "float32")
+    expected = keras.ops.cast(block(query, memory), "float32")
+    unit = block.attention
+    gates, candidates = (
+        np.asarray(keras.ops.cast(dense(query), "float32"))
+        for dense in (unit.forget_gate, unit.candidate)
+    )
+    cache, static = block.init_cache(B, T), block.static_cache(memory)
+    state = np.zeros((B, 1, D), "float32")
+    for t in range(T):
+        now = slice(t, t + 1)
+        output, cache = block(
+            query[:, now], static_cache=static, cache=cache, cache_index=t
+        )
+        state = gates[:, now] * state
+        state = state + (1 - gates[:, now]) * candidates[:, now]
+        np.testing.assert_allclose(cache["state"], state, rtol=0, atol=1e-6)
+        output = keras.ops.cast(output, "float32")
+        np.testing.assert_allclose(output, expected[:, now], atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_the_state_is_not_rounded_in_half_precision(layer, query, dtype):
+    half = SimplerSimpleRecurrentUnit(dtype=dtype)
+    half.build((B, T, D))
+    half.set_weights(layer.get_weights())
+    expected = np.asarray(tf.cast(half(query), "float32"))
+    cache = half.init_cache(B, T)
+    for t in range(T):
+        output, cache = half(query[:, t : t + 1], cache=cache, cache_index=t)
+        assert output.dtype == half.compute_dtype
+        assert cache["state"].dtype == "float32"
+        # What both round is the same, but for the order of additions.
+        np.testing.assert_allclose(
+            tf.cast(output, "float32"), expected[:, t : t + 1], 0.02, 0.02
+        )
 
 
 def test_gradient_reaches_every_weight(layer, query):

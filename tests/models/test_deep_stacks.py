@@ -65,6 +65,17 @@ def test_a_number_is_short_for_layer_drop():
     assert len(seed_variables(model)) == plain + 5
 
 
+def test_blocks_are_skipped_independently_with_a_seed_too():
+    def states():
+        model = small(layer_drop=LayerDrop(0.5, seed=3))
+        drops = [*model.encoder_drops.values(), *model.decoder_drops.values()]
+        return [tuple(np.asarray(d.seed_generator.state)) for d in drops]
+
+    found = states()
+    assert len(set(found)) == 5
+    assert states() == found
+
+
 def test_a_model_without_them_is_the_plain_one():
     plain = small()
     assert plain.encoder_drops == plain.decoder_drops == {}

@@ -113,6 +113,10 @@ def test_a_stage_draws_from_its_corpora(recipe_file, prepared_dir):
             "`modifiers` must be at most 1 together",
         ),
         ([{"weights": {"train": -1}}], "of at least 0"),
+        (
+            [{"until_update": 9}, {"epochs": 1}, {"until_update": 9}, {}],
+            "Received: 9 in stage 3, after 9 in a stage before it. Give a gr",
+        ),
     ],
 )
 def test_what_cannot_be_a_stage_is_refused(recipe_file, stages, message):

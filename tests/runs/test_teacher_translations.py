@@ -161,6 +161,28 @@ def test_a_recipe_trains_from_its_teacher(distilled, tmp_path):
     assert run["steps"] == distilled.training.steps
 
 
+def test_missing_files_are_named_before_the_translation(
+    distilled, tmp_path, monkeypatch
+):
+    """It may take hours."""
+    monkeypatch.setattr(Translator, "translate", None)
+    (corpus,) = distilled.data.train
+    missing = CorpusOptions("train.en", str(tmp_path / "none"))
+    for data, message in (
+        (replace(distilled.data, valid=missing), "train.en: no such file"),
+        (replace(distilled.data, valid=corpus), "training text.* in `valid`"),
+        (
+            replace(
+                distilled.data, train=[corpus, CorpusOptions(name="multi30k")]
+            ),
+            "No corpus is known as multi30k",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            with_translations(data, tmp_path / "made", say=told)
+        assert not (tmp_path / "made").exists()
+
+
 def test_what_cannot_be_translated_is_refused(distilled, tmp_path):
     with pytest.raises(UserError, match="Only `deepnmt train` translates"):
         prepare_corpus(distilled.data, tmp_path / "data", progress=False)

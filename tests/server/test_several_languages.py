@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_deepnmt.commands import serve
 from keras_deepnmt.data.directions import Direction
 
 BOTH = (
@@ -29,6 +30,15 @@ def test_the_target_decides_the_tag(server):
         answer = server.translate("a", **unknown)
         assert answer.status_code == 400
         assert "de to en, en to de, fr to en" in answer.json()["error"]
+
+
+def test_languages_that_no_corpus_had_have_the_tag_of_the_target(monkeypatch):
+    """`--languages` names the pair."""
+    monkeypatch.setattr(serve, "_known_directions", lambda folder: list(BOTH))
+    for given, tag in (("fr-de", "<2de>"), ("en-de", "<2de>"), ("de-it", None)):
+        pair = tuple(given.split("-"))
+        found = serve._directions({"both": None}, [given])
+        assert found == {"both": [Direction(*pair, tag)]}
 
 
 def test_languages_are_those_of_all_directions(server):

@@ -4,6 +4,8 @@
 * risk and gradient are exact if the candidates are all translations
 * candidates are drawn from the model, others in each update, and repeated ones
   count once
+* the weight mixes cross-entropy and risk, and other terms read the attention of
+  the references
 * training with it lowers the risk
 * wrong arguments are refused
 """
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_deepnmt.models import Transformer
+from keras_deepnmt.models import GuidedAlignment, Transformer
 from keras_deepnmt.training import MinimumRisk
 from keras_deepnmt.training.sentence_bleu import sentence_bleu
 
@@ -122,7 +124,7 @@ def exact_risk(model, alpha):
 
 
 @pytest.mark.parametrize(
-    "alpha", [1.0, pytest.param(0.2, marks=pytest.mark.thorough)]
+    "alpha", [0.2, pytest.param(1.0, marks=pytest.mark.thorough)]
 )
 def test_the_risk_is_the_expected_cost(alpha):
     model = small_model()
@@ -134,6 +136,40 @@ def test_the_risk_is_the_expected_cost(alpha):
     # Three and two tokens.
     expected = (3 * risks[0] + 2 * risks[1]) / 5
     assert logs["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_weight_mixes_cross_entropy_and_risk():
+    class Known(MinimumRisk):
+        def risk(self, model, source_ids, references):
+            return ops.convert_to_tensor([0.25, 0.75])
+
+    losses = np.arange(6.0, dtype="float32").reshape(2, 3)
+    found = Known(weight=0.3).change_losses(None, LABELS, None, losses, SOURCES)
+    expected = 0.7 * losses + 0.3 * np.array([[0.25], [0.75]])
+    np.testing.assert_allclose(as_array(found), expected, rtol=1e-6)
+
+
+class Noted(Enumerated):
+    """Notes the seeds that it is given."""
+
+    def draw(self, model, source_ids, references, seed):
+        self.seeds = [*getattr(self, "seeds", ()), int(seed)]
+        return super().draw(model, source_ids, references, seed)
+
+
+def test_each_update_has_its_draws_and_others_keep_their_attention():
+    model, term = small_model(), Noted()
+    # It reads the attention to the source in the forward of the references.
+    other = GuidedAlignment()
+    model.compile("sgd", objective_terms=[term, other])
+    model(INPUTS, training=True)
+    (before,) = model.attention_to_source
+    for update in (0, 7):
+        model.optimizer.iterations.assign(update)
+        term.risk(model, SOURCES, LABELS)
+    assert term.seeds == [0, 7]
+    (after,) = model.attention_to_source
+    assert after is before
 
 
 @pytest.mark.thorough(each_commit=True)

@@ -222,6 +222,8 @@ def test_a_target_language_is_its_tag(translator):
     assert list(streamed) == french
     with pytest.raises(UserError, match="to write: de, fr. Received: xx"):
         both.translate("dog", target_language="xx")
+    with pytest.raises(UserError, match="both choose the tag.*<2de> and fr"):
+        Translator.load("runs/both", tag="<2de>", target_language="fr")
     one = translator.replaced()
     one.directions = Directions([{"source": "en", "target": "de", "tag": None}])
     scores = one.score(TEXTS, targets)

@@ -12,6 +12,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
     as_options,
     placeholder,
 )
+from keras_deepnmt.commands.options.document import languages_of_run
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
@@ -214,7 +215,7 @@ def load_translator(
 
     Several models are joined to one translator. `has_languages` says that
     `--target-language` is also that of a document, and need not be known to a
-    model of one language.
+    model of one language; by default both are those of the recipe.
 
     Raises:
         UserError: if an option is wrong, or the run folder is incomplete or
@@ -229,10 +230,15 @@ def load_translator(
     if options.get("ensemble_weights") and len(folders) == 1:
         raise UserError("--ensemble-weights needs several runs.")
     checkpoint = options.get("checkpoint")
-    if language is not None and "tag" not in given:
+    if has_languages and "tag" not in given:
         from keras_deepnmt.translator import read_run
 
-        if len(read_run(folders[0]).directions.targets) > 1:
+        targets = read_run(folders[0]).directions.targets
+        if language is None:
+            # That of the document, where the command names none.
+            default = languages_of_run(folders[0])[1]
+            language = default if default in targets else None
+        if language is not None and len(targets) > 1:
             given["target_language"] = language
     translators = [load_run(folder, checkpoint, given) for folder in folders]
     if len(translators) == 1:

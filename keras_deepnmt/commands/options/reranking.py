@@ -83,10 +83,11 @@ class RerankingRuns:
         from keras_deepnmt.reranking.reranker import as_weights
 
         forward, reverse = options.rerank or [], options.rerank_reverse or []
+        languages = _languages(options.runs[0], translator.tag)
         for run in forward:
-            _check_direction(options.runs[0], run, is_reverse=False)
+            _check_direction(languages, run, is_reverse=False)
         for run in reverse:
-            _check_direction(options.runs[0], run, is_reverse=True)
+            _check_direction(languages, run, is_reverse=True)
         self.models = [
             ("+".join(options.runs), "search"),
             *((run, "forward") for run in forward),
@@ -105,11 +106,12 @@ class RerankingRuns:
             if options.get(name) is not None
         }
         self._forward = [
-            _load(run, batches, options.compile, translator.tag)
+            _load(run, batches, options.compile, languages[1], translator.tag)
             for run in forward
         ]
         self._reverse = [
-            _load(run, batches, options.compile) for run in reverse
+            _load(run, batches, options.compile, languages[0])
+            for run in reverse
         ]
 
     @property
@@ -175,12 +177,17 @@ def scoring_of(run: str) -> "EvaluationRecipe":
     return EvaluationRecipe() if recipe is None else recipe.evaluation
 
 
-def _load(run, batches, compiled, tag=None):
+def _load(run, batches, compiled, target, tag=None):
     from keras_deepnmt.translator import Translator
 
     translator = Translator.load(run, **batches)
+    tokenizer = getattr(translator, f"{translator.tag_side}_tokenizer")
     # A model of one language or domain may know no tags.
-    if tag in translator.source_tokenizer.user_defined_symbols:
+    if tag not in tokenizer.user_defined_symbols:
+        known = translator.directions.known
+        tags = {one.tag for one in known if one.target == target}
+        tag = tags.pop() if len(tags) == 1 else None
+    if tag is not None:
         translator = translator.replaced(tag=tag)
     return LazilyCompiled(translator, compiled)
 
@@ -193,26 +200,46 @@ def _recipe(run):
     return folder.recipe() if folder.recipe_file.is_file() else None
 
 
-def _check_direction(run, other, is_reverse):
+def _directions(run):
+    """Those of a run, as far as its recipe names the languages."""
+    from keras_deepnmt.data.directions import Directions
+
+    recipe = _recipe(run)
+    return Directions(() if recipe is None else recipe.data.directions())
+
+
+def _languages(run, tag):
+    """The languages that a run translates with a tag, where they are known."""
+    directions = _directions(run)
+    found = [one for one in directions.known if one.tag == tag]
+    targets = {one.target for one in found or directions.known}
+    if len(targets) != 1:
+        return None, None
+    (target,) = targets
+    return directions.source_of(target), target
+
+
+def _check_direction(languages, run, is_reverse):
     """Refuses a run of other languages, as far as the recipes name them."""
-    languages = []
-    for folder in (run, other):
-        recipe = _recipe(folder)
-        data = None if recipe is None else recipe.data
-        languages.append(
-            (data.source_language, data.target_language) if data else ()
+    directions = _directions(run)
+    option, others = "--rerank", "--rerank-reverse"
+    expected = languages
+    if is_reverse:
+        option, others, expected = others, option, languages[::-1]
+    if is_reverse and expected[1] is None and len(directions.targets) > 1:
+        raise UserError(
+            f"`{option}`: {run} translates into several languages, "
+            f"{', '.join(directions.targets)}, and which of them the source is "
+            "in is not known. Name a run of one direction."
         )
-    ours, theirs = languages
-    if not ours or not theirs or None in (*ours, *theirs):
+    theirs = [one[:2] for one in directions.known]
+    if None in expected or not theirs or expected in theirs:
         return
-    expected = ours[::-1] if is_reverse else ours
-    if theirs == expected:
-        return
-    option, others = "--rerank-reverse", "--rerank"
-    if not is_reverse:
-        option, others = others, option
-    hint = f" Give it to {others}." if theirs == expected[::-1] else ""
+    if len(directions.targets) > 1 and expected[1] in directions.targets:
+        return  # which no training corpus had
+    hint = f" Give it to {others}." if expected[::-1] in theirs else ""
+    found = " and ".join(f"{a} to {b}" for a, b in dict.fromkeys(theirs))
     raise UserError(
-        f"`{option}`: {other} translates {theirs[0]} to {theirs[1]}, not "
-        f"{expected[0]} to {expected[1]}.{hint}"
+        f"`{option}`: {run} translates {found}, not {expected[0]} to "
+        f"{expected[1]}.{hint}"
     )

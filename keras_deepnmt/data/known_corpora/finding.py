@@ -93,6 +93,12 @@ def find_corpus_files(
     >>> find_corpus_files(CorpusOptions("a.en", "a.de"), "train").name
     'a'
     """
+    if corpus.translated_by and split != "train":
+        raise UserError(
+            "`translated_by` is for training text. Received: "
+            f"translated_by={corpus.translated_by} in `{split}`. Give the "
+            "translations of people: `target`, or the name of a corpus."
+        )
     if corpus.translated_by:
         raise UserError(
             f"corpus {corpus.name or corpus.source or corpus.file}: has "

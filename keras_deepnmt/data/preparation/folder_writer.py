@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
+from keras_deepnmt.data.context import without_context
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     FORMAT,
@@ -108,6 +109,7 @@ class FolderWriter:
         samples = {split: self._read_split(split) for split in self.corpora}
         self._raise_problems()
         alignments = self._spool_alignments()
+        self._warn_of_one_tag()
         self._warn_of_tags()
         self._write_held_out(samples["train"])
         source, target = self._make_tokenizers()
@@ -332,19 +334,45 @@ class FolderWriter:
         train = self.corpora["train"]
         if not len(rows) or len({(c.direction, c.tag) for c in train}) < 2:
             return rows
-        drawn = set(map(hash_unordered, texts))
+        drawn = set(map(self._hash_of_sentences, texts))
         found, row = [rows], 0
         for block in self.spools["train"].blocks():
-            hashes = map(hash_unordered, zip(*block, strict=True))
+            hashes = map(self._hash_of_sentences, zip(*block, strict=True))
             places = [n for n, one in enumerate(hashes) if one in drawn]
             found.append(row + np.array(places, "int64"))
             row += len(block[0])
         return np.unique(np.concatenate(found))
 
+    def _hash_of_sentences(self, pair: tuple[str, str]) -> int:
+        """The hash of a pair in both directions, without its context."""
+        source, target = pair
+        if self.options.context:
+            source = without_context(source)
+        return hash_unordered((source, target))
+
     def _new_spool(self, split: str) -> Spool:
         # A split that is drawn is from the training corpora.
         corpora = self.corpora.get(split, self.corpora["train"])
         return Spool(self.spool_folder, split, [c.tag for c in corpora])
+
+    def _warn_of_one_tag(self):
+        """Names languages that a model could not be asked for."""
+        into: dict[tuple, dict] = {}
+        for corpus in self.corpora["train"]:
+            source, target = corpus.direction
+            if source is not None and target is not None:
+                key = (source, corpus.tag)
+                into.setdefault(key, {}).setdefault(target, corpus)
+        for (source, tag), corpora in into.items():
+            # Lines may have tags of their own, which are such symbols.
+            may_differ = tag is None and self.options.all_user_defined_symbols()
+            if len(corpora) > 1 and not may_differ:
+                files = ", ".join(str(one.source) for one in corpora.values())
+                self.warnings.append(
+                    f"The training corpora {files} translate {source} into "
+                    f"{' and '.join(corpora)} with the tag {tag or 'none'}, so "
+                    "no model can be told which. Give each language a `tag`."
+                )
 
     def _warn_of_tags(self):
         """Names held-out corpora whose tags differ from those in training."""

@@ -14,7 +14,8 @@ from keras_deepnmt.data.corpora import CorpusFiles, LineReader, decode_line
 from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.errors import UserError
 
-_LINK = re.compile(r"([0-9]+)-([0-9]+)")
+# No sentence has words of greater numbers.
+_LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _POSSIBLE = re.compile(r"[0-9]+[p?][0-9]+")
 
 Links = list[tuple[int, int]]
@@ -44,7 +45,7 @@ def parse_links(line: str, place: str) -> Links:
             raise UserError(
                 f"{place}: a link must be the numbers of a source word and a "
                 "target word, from 0, with a hyphen between them, such as 3-4. "
-                f"Received: {part!r}.{hint}"
+                f"Received: {part[:40]!r}.{hint}"
             )
         links.append((int(link[1]), int(link[2])))
     return links
