@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     rows = [
         {
             **provenance("keras", "tensorflow", "sacrebleu"),
-            "corpus": options.corpus,
+            "corpus": options.corpus + ", reversed" * options.reversed,
             "sentences": len(sources),
             **system.columns(),
             **_quality(system, baseline, references),
