@@ -79,18 +79,26 @@ def working_folder(path: str | Path) -> Iterator[Path]:
     True
     """
     path = Path(path)
+    working = lock = None
     try:
-        remove_leftovers(path.parent)
-        working, lock = _make_working_folder(path)
-    except OSError as error:
-        # The name that the user knows.
-        error.filename = str(path)
-        raise
-    try:
+        try:
+            remove_leftovers(path.parent)
+            is_made = False
+            while not is_made:
+                # Named before it is made: Ctrl-C may come in between.
+                working = _new_working_name(path)
+                os.mkdir(working, 0o700)
+                lock, is_made = _lock_new(working)
+        except OSError as error:
+            working = None
+            # The name that the user knows.
+            error.filename = str(path)
+            raise
         yield working
     finally:
         try:
-            _remove_working_folder(working)
+            if working is not None:
+                _remove_working_folder(working)
         finally:
             if lock is not None:
                 os.close(lock)
@@ -401,8 +409,10 @@ class StagedFolder:
             self._place = self._working.enter_context(working)
             self._folder = self._place / self.output_dir.name
             self._folder.mkdir()
-        except OSError as error:
-            self._working.close()
+        except BaseException as error:
+            self._working.close()  # also after Ctrl-C
+            if not isinstance(error, OSError):
+                raise
             raise UserError(
                 f"{self.output_dir}: cannot be written here ({error.strerror}: "
                 f"{error.filename})."
@@ -440,25 +450,26 @@ class StagedFolder:
             )
 
 
-def _make_working_folder(path):
-    """Makes a working folder; returns it and its lock.
+def _new_working_name(path):
+    """A working folder for a path, which is not made yet."""
+    random = secrets.token_hex(_RANDOM_BYTES)
+    return path.with_name(f".{path.name}.{random}.partial")
+
+
+def _lock_new(working):
+    """Locks a new working folder; returns the lock, and whether it is ours.
 
     The lock is `None` where the file system has no locks. Other processes
     cannot lock the folder there either, and so leave it alone.
     """
-    while True:
-        random = secrets.token_hex(_RANDOM_BYTES)
-        working = path.with_name(f".{path.name}.{random}.partial")
-        os.mkdir(working, 0o700)
-        try:
-            lock = lock_folder(working)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return working, None
-        # Without a lock, another process has just removed it as a leftover.
-        if lock is not None:
-            return working, lock
+    try:
+        lock = lock_folder(working)
+    except FileNotFoundError:
+        return None, False
+    except OSError:
+        return None, True
+    # Without a lock, another process has just removed it as a leftover.
+    return lock, lock is not None
 
 
 def _working_folders(folder, name=None):

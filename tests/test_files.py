@@ -1,6 +1,7 @@
 """What must be true of hashing, locking and writing files.
 
-* a file is replaced as a whole, or stays as it was and nothing else is left
+* a file is replaced as a whole, or stays as it was and nothing else is left,
+  whenever Ctrl-C comes
 * it keeps its mode, and nobody else sees or plants anything meanwhile
 * only what this package named, and dead processes left, is deleted
 * a lock keeps other processes out, and ends with its process
@@ -14,6 +15,7 @@
 import errno
 import hashlib
 import json
+import operator
 import os
 import signal
 import stat
@@ -23,6 +25,7 @@ import threading
 
 import pytest
 
+from keras_deepnmt import files
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
     StagedFolder,
@@ -145,6 +148,25 @@ def test_a_failure_leaves_the_file_as_it_was(tmp_path):
         raise KeyboardInterrupt
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["os.mkdir", "lock_folder"])
+def test_ctrl_c_at_the_beginning_leaves_nothing(tmp_path, monkeypatch, name):
+    function = operator.attrgetter(name)(files)
+
+    def interrupted(*arguments):
+        function(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"keras_deepnmt.files.{name}", interrupted)
+        for writing in (
+            atomic_file(tmp_path / "a.txt"),
+            StagedFolder(tmp_path / "prepared"),
+        ):
+            with pytest.raises(KeyboardInterrupt), writing:
+                pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_json_keeps_every_letter(tmp_path):
