@@ -92,23 +92,6 @@ def test_in_a_block_the_state_is_not_rounded_either(query):
         np.testing.assert_allclose(output, expected[:, now], atol=0.02)
 
 
-@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_the_state_is_not_rounded_in_half_precision(layer, query, dtype):
-    half = SimplerSimpleRecurrentUnit(dtype=dtype)
-    half.build((B, T, D))
-    half.set_weights(layer.get_weights())
-    expected = np.asarray(tf.cast(half(query), "float32"))
-    cache = half.init_cache(B, T)
-    for t in range(T):
-        output, cache = half(query[:, t : t + 1], cache=cache, cache_index=t)
-        assert output.dtype == half.compute_dtype
-        assert cache["state"].dtype == "float32"
-        # What both round is the same, but for the order of additions.
-        np.testing.assert_allclose(
-            tf.cast(output, "float32"), expected[:, t : t + 1], 0.02, 0.02
-        )
-
-
 def test_gradient_reaches_every_weight(layer, query):
     with tf.GradientTape() as tape:
         loss = keras.ops.sum(layer(query) ** 2)
