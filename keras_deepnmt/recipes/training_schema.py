@@ -125,7 +125,8 @@ class TrainingRecipe:
             `models.register_objective_term`, and classes in files of `import`.
             Null in the place of the options leaves a term out.
         word_dropout: probability, in [0, 1), of replacing a token of the source
-            or the target input by the unknown token. Defaults to 0.
+            or the target input by the unknown token; tags and other
+            user-defined symbols are kept. Defaults to 0.
         subword_sampling: samples a new segmentation each time a sentence is
             used, with this exponent alpha of a unigram tokenizer or this merge
             dropout of a BPE tokenizer, in [0, 1]; null uses the stored

@@ -211,12 +211,25 @@ def batch_transforms(
     if isinstance(pairs, ModifiedPairs):
         transforms.append(Modification(pairs, plan, recipe.seed))
     if recipe.training.word_dropout > 0:
-        transforms.append(
-            WordDropout(recipe.training.word_dropout, recipe.seed)
-        )
+        transforms.append(_word_dropout(recipe, data))
     if uses_given_alignments(recipe, data):
         transforms.append(AlignmentInputs(data.links, plan))
     return transforms
+
+
+def _word_dropout(recipe, data):
+    """Word dropout that leaves tags and other symbols of the user."""
+    tokenizers = {
+        "source_ids": data.source_tokenizer,
+        "target_ids": data.target_tokenizer,
+    }
+    kept = {
+        name: tokenizer.ids_of_pieces(tokenizer.user_defined_symbols)
+        for name, tokenizer in tokenizers.items()
+        # A tokenizer of the user's own need not have such symbols.
+        if getattr(tokenizer, "user_defined_symbols", None)
+    }
+    return WordDropout(recipe.training.word_dropout, recipe.seed, kept)
 
 
 def planned_lengths(

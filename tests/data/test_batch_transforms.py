@@ -118,6 +118,17 @@ def test_word_dropout_makes_a_share_unknown_and_nothing_else():
         assert (other["source_ids"] != found["source_ids"]).any()
 
 
+def test_word_dropout_keeps_ids_of_one_side():
+    ids = np.tile(np.arange(4, 20), (50, 1))
+    inputs = {"source_ids": ids, "target_ids": ids.copy()}
+    dropout = WordDropout(0.9, kept={"target_ids": [5, 9]})
+    found = dropout.change_inputs(inputs, step=3)
+    is_kept = np.isin(ids, [5, 9])
+    assert (found["target_ids"] == ids)[is_kept].all()
+    assert (found["target_ids"] == 1)[~is_kept].mean() > 0.8
+    assert (found["source_ids"] == 1)[is_kept].mean() > 0.7
+
+
 def test_word_dropout_leaves_the_labels(store, plan):
     inputs, labels = batch_of(store, plan, 2, WordDropout(0.5))
     plain_inputs, plain_labels = batch_of(store, plan, 2)

@@ -2,16 +2,23 @@
 
 * its validation, its record and its translations know the side
 * translations that a term draws would lack the tags: it is refused
+* word dropout leaves tags, without which nobody knows the language
 """
 
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs.objective_options import check_objective
+from keras_deepnmt.runs.objective_options import (
+    batch_transforms,
+    check_objective,
+)
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
@@ -73,3 +80,23 @@ def test_drawn_translations_are_refused(recipe, recipe_file):
     refused = dataclasses.replace(drawn, data=recipe.data)
     with pytest.raises(UserError, match="would not begin with the tags"):
         check_objective(refused)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_word_dropout_leaves_tags(recipe, tmp_path, side):
+    corpora = dataclasses.replace(recipe.data, tag_side=side)
+    training = dataclasses.replace(recipe.training, word_dropout=0.999)
+    recipe = dataclasses.replace(recipe, data=corpora, training=training)
+    prepare_corpus(recipe.data, tmp_path / "data", progress=False)
+    data = PreparedData(tmp_path / "data")
+    tokenizer = getattr(data, f"{side}_tokenizer")
+    (ids,) = tokenizer.encode(["<2de> a b <2fr>"])
+    (transform,) = batch_transforms(recipe, data)
+    found = transform.change_inputs(
+        {f"{side}_ids": np.tile(ids, (100, 1))}, step=1
+    )
+    tags = tokenizer.ids_of_pieces(["<2de>", "<2fr>"])
+    expected = np.where(np.isin(ids, tags), ids, 1)
+    is_expected = found[f"{side}_ids"] == expected
+    assert is_expected[:, np.isin(ids, tags)].all()
+    assert is_expected.mean() > 0.95

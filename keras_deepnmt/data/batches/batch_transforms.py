@@ -1,6 +1,6 @@
 """Random changes to training batches, as functions of (seed, update) alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -71,21 +71,28 @@ class WordDropout(BatchTransform):
     Args:
         probability: The probability p, in [0, 1).
         seed: Non-negative integer.
+        kept: Ids that are never replaced, by the name of the input: of tags and
+            of marks, without which a sentence would ask for something else.
 
     Raises:
         ValueError: if `probability` is outside [0, 1).
 
     Example:
-    >>> ids = np.full((1, 3), 7)
-    >>> dropout = WordDropout(0.999999)
+    >>> ids = np.array([[4, 7, 7]])
+    >>> dropout = WordDropout(0.999999, kept={"source_ids": [4]})
     >>> dropout.change_inputs({"source_ids": ids}, step=5)
-    {'source_ids': array([[1, 1, 1]])}
+    {'source_ids': array([[4, 1, 1]])}
 
     Reference:
         - [Bowman et al., 2016](https://arxiv.org/abs/1511.06349).
     """
 
-    def __init__(self, probability: float, seed: int = 0):
+    def __init__(
+        self,
+        probability: float,
+        seed: int = 0,
+        kept: Mapping[str, Sequence[int]] | None = None,
+    ):
         if not 0.0 <= probability < 1.0:
             raise ValueError(
                 "`probability` must lie in [0, 1). "
@@ -93,15 +100,16 @@ class WordDropout(BatchTransform):
             )
         self.probability = probability
         self.seed = seed
+        self.kept = dict(kept or {})
 
     def change_inputs(self, inputs, step):
         return {
-            name: self._drop(ids, step, side)
+            name: self._drop(ids, step, side, self.kept.get(name, ()))
             for side, (name, ids) in enumerate(sorted(inputs.items()))
         }
 
-    def _drop(self, ids, step, side):
+    def _drop(self, ids, step, side, kept):
         bits = draw_bits(ids.size, self.seed, _STREAM, side, step, 0)
         dropped = (bits >> 11).reshape(ids.shape) < self.probability * 2**53
-        is_special = np.isin(ids, (PADDING_ID, BEGIN_ID, END_ID))
-        return np.where(dropped & ~is_special, ids.dtype.type(UNKNOWN_ID), ids)
+        is_kept = np.isin(ids, (PADDING_ID, BEGIN_ID, END_ID, *kept))
+        return np.where(dropped & ~is_kept, ids.dtype.type(UNKNOWN_ID), ids)
