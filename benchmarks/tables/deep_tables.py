@@ -26,7 +26,9 @@ def deep_tables():
         ["model", "learning rate", *(count(number) for number in updates)],
         [
             [name, peak, *(found.get(number, "") for number in updates)]
-            for (name, peak), found in losses.items()
+            for (name, peak), found in sorted(
+                losses.items(), key=lambda item: float(item[0][1])
+            )
         ],
     )
     first = rows[0]
