@@ -19,14 +19,19 @@ def deep_tables():
         return []
     losses = {}
     for row in rows:
-        key = (row["model"], row["peak"])
+        key = (row["model"], row["peak"], row["seed"])
         losses.setdefault(key, {})[int(row["updates"])] = row["loss"]
     updates = sorted({int(row["updates"]) for row in rows})
     table = markdown_table(
-        ["model", "learning rate", *(count(number) for number in updates)],
         [
-            [name, peak, *(found.get(number, "") for number in updates)]
-            for (name, peak), found in sorted(
+            "model",
+            "learning rate",
+            "seed",
+            *(count(number) for number in updates),
+        ],
+        [
+            [*key, *(found.get(number, "") for number in updates)]
+            for key, found in sorted(
                 losses.items(), key=lambda item: float(item[0][1])
             )
         ],
@@ -41,5 +46,5 @@ def deep_tables():
         "Multi30k, English to German. All models have 18 + 6 layers of width "
         f"128, post-norm, and the same batches of {first['sentences']} "
         f"sentences; Adam, whose learning rate rises for {first['warmup']} "
-        "updates. One seed.",
+        "updates.",
     ]
