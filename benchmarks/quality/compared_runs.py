@@ -35,11 +35,16 @@ def main(arguments: list[str] | None = None) -> None:
     from keras_deepnmt.commands.terminal.quiet_import import import_backend
 
     import_backend()
-    sources, references = _test_set(options)
-    systems = [
-        System(run, sources, options.target_language)
-        for run in (options.baseline, *options.systems)
-    ]
+    from keras_deepnmt.errors import UserError
+
+    try:
+        sources, references = _test_set(options)
+        systems = [
+            System(run, sources, options.target_language)
+            for run in (options.baseline, *options.systems)
+        ]
+    except UserError as error:
+        sys.exit(f"error: {error}")
     if options.rounds:
         for system in systems:
             system.warm_up()
