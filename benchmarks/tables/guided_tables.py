@@ -21,11 +21,19 @@ def guided_tables():
         return []
     groups = {}
     for row in rows:
-        key = row["gold"], float(row["weight"]), int(row["layer"])
+        key = (
+            row["gold"],
+            row["recipe"],
+            int(row["updates"]),
+            float(row["weight"]),
+            int(row["layer"]),
+        )
         groups.setdefault(key, []).append(row)
     lines = [
         [
-            "twelve pairs by hand" if gold == "embedded" else gold,
+            f"{gold}, {some[0]['sentences']} pairs",
+            f"`{recipe}`",
+            count(updates),
             f"{weight:g}" if weight else "none",
             f"{layer} of {some[0]['layers']}",
             str(len(some)),
@@ -34,26 +42,32 @@ def guided_tables():
             ),
             _mean_and_range(float(row["test_bleu"]) for row in some),
         ]
-        for (gold, weight, layer), some in sorted(groups.items())
+        for (gold, recipe, updates, weight, layer), some in sorted(
+            groups.items()
+        )
     ]
     header = [
         "gold alignment",
+        "recipe",
+        "updates",
         "weight",
         "decoder block",
         "seeds",
         "alignment error rate (%)",
         "test BLEU",
     ]
-    first = rows[0]
+    signatures = " or ".join(
+        f"`{name}`" for name in sorted({row["bleu_signature"] for row in rows})
+    )
     return [
         "### Guided alignment",
         "`guided_alignment.csv`",
         markdown_table(header, lines),
-        f"{measured_when_and_where(rows)} `{first['recipe']}` after "
-        f"{count(int(first['updates']))} updates, with "
+        f"{measured_when_and_where(rows)} Models trained with "
         "`training.objective.guided_alignment` of this weight, which guides "
-        "the last block. Means over the seeds, with the smallest and the "
-        f"largest value; BLEU is `{first['bleu_signature']}`.",
+        "the last of two decoder blocks and the last but one of more. Means "
+        "over the seeds, with the smallest and the largest value; BLEU is "
+        f"{signatures}.",
     ]
 
 
