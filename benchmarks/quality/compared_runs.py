@@ -124,9 +124,13 @@ class System:
 
 
 def _training_text(recipe):
-    """Says whose translations the model has learned."""
-    if any(corpus.translated_by for corpus in recipe.data.train):
-        return "a teacher's translations"
+    """Says whose translations the model has learned.
+
+    Prepared data have the file with the translations of a named corpus.
+    """
+    for corpus in recipe.data.train:
+        if corpus.translated_by or (corpus.name and corpus.file):
+            return "a teacher's translations"
     return "the corpus"
 
 
