@@ -28,76 +28,73 @@ KEY = "training.objective.guided_alignment.weight"
 def main(arguments: list[str] | None = None) -> None:
     """Trains the models that have no rows yet, and appends their rows."""
     options = _parse(arguments)
-    done = {
-        (
-            row["recipe"],
-            row["changes"],
-            int(row["updates"]),
-            float(row["weight"]),
-            int(row["seed"]),
-            row["gold"],
-        )
-        for row in (
-            read_rows(options.output) if options.output.exists() else []
-        )
-    }
-    for seed in options.seeds:
-        for weight in options.weights:
-            for gold in options.gold:
-                row = (
-                    recipe_name(options),
-                    " ".join(options.set),
-                    options.steps,
-                    weight,
-                    seed,
-                    Path(gold).stem,
-                )
-                if row not in done:
-                    rows = measure(weight, seed, gold, options)
-                    append_rows(options.output, rows)
-
-
-def recipe_name(options) -> str:
-    """Returns the name of the recipe, which `--set name=` changes."""
     from keras_deepnmt.commands.options.overrides import read_overrides
+    from keras_deepnmt.errors import UserError
+    from keras_deepnmt.recipes import load_recipe
 
-    return read_overrides(options.set).get("name", options.recipe)
+    try:
+        # Before hours of training.
+        golds = {Path(gold).stem: read_gold(gold) for gold in options.gold}
+        changes = read_overrides(options.set)
+        changes["training.steps"] = options.steps
+        columns = {
+            "recipe": load_recipe(options.recipe, changes).name,
+            "changes": " ".join(options.set),
+        }
+        for seed in options.seeds:
+            for weight in options.weights:
+                key = {
+                    **columns,
+                    "weight": str(weight),
+                    "seed": str(seed),
+                    "updates": str(options.steps),
+                }
+                rows = read_rows(options.output)
+                missing = {
+                    name: gold
+                    for name, gold in golds.items()
+                    if not any(
+                        {**key, "gold": name}.items() <= row.items()
+                        for row in rows
+                    )
+                }
+                if missing:
+                    run = options.work_folder / f"weight-{weight}-seed-{seed}"
+                    new = {**changes, "seed": seed}
+                    new |= {KEY: weight} if weight else {}
+                    recipe = load_recipe(options.recipe, new)
+                    measured = measure(recipe, run, missing)
+                    append_rows(
+                        options.output,
+                        [
+                            {**provenance("tensorflow", "keras"), **key, **row}
+                            for row in measured
+                        ],
+                    )
+    except UserError as error:
+        sys.exit(f"error: {error}")
 
 
-def measure(weight: float, seed: int, gold: str, options) -> list[dict]:
-    """Trains a model, unless it is there, and returns a row for each block."""
+def measure(recipe, folder: Path, golds: dict) -> list[dict]:
+    """Trains a model, unless it is there; each block and gold gives a row."""
     from keras_deepnmt import Translator
     from keras_deepnmt.analysis import (
         align_words,
         cross_attention_names,
         recorded_names,
     )
-    from keras_deepnmt.commands.options.overrides import read_overrides
     from keras_deepnmt.evaluation import alignment_error_rate
-    from keras_deepnmt.recipes import load_recipe
     from keras_deepnmt.runs.test_translations import translate_runs
     from keras_deepnmt.runs.train import train
 
-    changes = read_overrides(options.set)
-    changes |= {"seed": seed, "training.steps": options.steps}
-    if weight:
-        changes[KEY] = weight
-    folder = options.work_folder / f"weight-{weight}-seed-{seed}"
-    train(load_recipe(options.recipe, changes), folder, quiet=True)
+    train(recipe, folder, quiet=True)
     translator = Translator.load(folder, compiled=False)
-    sources, targets, sure, possible = read_gold(gold)
     names = cross_attention_names(recorded_names(translator.model))
     scores = translate_runs([str(folder)], metrics=("bleu",)).scores
     bleu = scores[str(folder)]["bleu"]
     return [
         {
-            **provenance("tensorflow", "keras"),
-            "recipe": recipe_name(options),
-            "changes": " ".join(options.set),
-            "weight": weight,
-            "seed": seed,
-            "updates": options.steps,
-            "gold": Path(gold).stem,
+            "gold": name,
             "sentences": len(sources),
             "layer": layer,
             "layers": len(names),
@@ -112,20 +109,45 @@ def measure(weight: float, seed: int, gold: str, options) -> list[dict]:
             "test_bleu": round(bleu.value, 2),
             "bleu_signature": bleu.signature,
         }
+        for name, (sources, targets, sure, possible) in golds.items()
         for layer in range(1, len(names) + 1)
     ]
 
 
 def read_gold(gold: str):
-    """Returns sources, targets, and their sure and possible links."""
+    """Returns sources, targets, and their sure and possible links.
+
+    Raises:
+        UserError: if a line has other columns, or a link to a word that is not
+            there.
+    """
     from keras_deepnmt.data.demo import demo_alignments
+    from keras_deepnmt.errors import UserError
     from keras_deepnmt.evaluation import parse_alignment
 
     if gold == EMBEDDED:
         rows = [(p.source, p.target, p.alignment) for p in demo_alignments()]
     else:
+        if not Path(gold).is_file():
+            raise UserError(f"`--gold` must be a file. Received: {gold}.")
         lines = Path(gold).read_text(encoding="utf-8-sig").splitlines()
         rows = [line.split("\t") for line in lines]
+    for number, row in enumerate(rows, 1):
+        if len(row) != 3:
+            raise UserError(
+                f"{gold}, line {number}: must be source, target and alignment "
+                f"with tabs between them. Received: {len(row)} columns."
+            )
+        source, target, links = row
+        sizes = len(source.split()), len(target.split())
+        for link in set.union(*parse_alignment(links)):
+            if link[0] >= sizes[0] or link[1] >= sizes[1]:
+                raise UserError(
+                    f"{gold}, line {number}: a link joins two words, counted "
+                    f"from 0. Received: the link {link[0]}-{link[1]}, and "
+                    f"{sizes[0]} and {sizes[1]} words. Leave the link or "
+                    "the line out."
+                )
     sources, targets, links = zip(*rows, strict=True)
     sure, possible = zip(*map(parse_alignment, links), strict=True)
     return sources, targets, sure, possible
