@@ -149,6 +149,7 @@ def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
         "tag_side": recipe.data.tag_side,
         "directions": recipe.data.directions(),
+        "context": recipe.data.context,
         "code": recipe.resolved.get("code", []),
         "weights_sha256": file_sha256(path / WEIGHTS_FILE),
         "steps": step,

@@ -45,6 +45,7 @@ def finish(
         "tags": tags_of_corpora(c.tag for c in recipe.data.train),
         "tag_side": recipe.data.tag_side,
         "directions": recipe.data.directions(),
+        "context": recipe.data.context,
         "code": folder.recipe().resolved.get("code", []),
         "initialize_from": recipe.resolved.get("initialize_from"),
         "final_model": recipe.training.final_model,

@@ -19,7 +19,6 @@ from keras_deepnmt.data.preparation.bad_lines import BadLines
 from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
 from keras_deepnmt.data.tags import begins_with_tag
 from keras_deepnmt.errors import UserError, UserErrors
-from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.translator import (
     Run,
     Translator,
@@ -213,12 +212,9 @@ def _tag_of(teacher: Run, corpus, options, sources) -> str | None:
 
 def _context_of(teacher: Run, size: int) -> int:
     """Returns how many of `size` sentences a teacher has learned to read."""
-    if not size or mark_id(teacher.source_tokenizer) is None:
+    if mark_id(teacher.source_tokenizer) is None:
         return 0
-    run = RunFolder(teacher.directory)
-    # A preset folder does not tell.
-    learned = run.recipe().data.context if run.recipe_file.is_file() else size
-    return min(size, learned)
+    return size if teacher.context is None else min(size, teacher.context)
 
 
 def _place(corpus):

@@ -69,6 +69,7 @@ class _Summary(BaseModel, extra="allow"):
     tags: list[str | None] = []
     tag_side: TagSide = "source"
     directions: list[dict[str, str | None]] = []
+    context: int | None = None
     code: list[dict[str, str]] = []
     decoding: dict[str, Any] = {}
     evaluation: dict[str, Any] = {}
@@ -126,6 +127,14 @@ class Run:
     def directions(self) -> Directions:
         """The languages and tags of the training corpora."""
         return Directions(self.summary.get("directions", ()))
+
+    @property
+    def context(self) -> int | None:
+        """Number of sentences before each one in training, `data.context`.
+
+        `None` if an earlier version, which did not record it, made the run.
+        """
+        return self.summary.get("context")
 
     @property
     def is_preset_folder(self) -> bool:

@@ -113,6 +113,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         training_tags: the tags that there are among those above.
         directions: the `data.directions.Directions` of the training corpora,
             likewise.
+        context: number of sentences before each one in the training text,
+            `data.context`; `None` if it is not known.
         compilation_padding: most padding that a call adds to its sources, in
             positions, so that one shape fewer is compiled. Defaults to 2,048.
         num_truncated: number of sources truncated so far.
@@ -175,6 +177,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             self._check_tag(tag)
         self._tag_notice = TagNotice(training_tags)
         self.directions = Directions()
+        self.context: int | None = None
         self.compiled = compiled
         self.shortlists = shortlists
         self.on_truncated = on_truncated
@@ -240,6 +243,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             **with_run_options(options, run.decoding),
         )
         translator.directions = run.directions
+        translator.context = run.context
         if target_language is None:
             return translator
         return translator.replaced(tag=translator._tag_of(target_language))
@@ -301,6 +305,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if "training_tags" not in changes:
             translator._tag_notice = self._tag_notice
         translator.directions = self.directions
+        translator.context = self.context
         return translator
 
     def for_threads(self) -> list["Translator"]:
@@ -858,10 +863,13 @@ def join_translators(
             f"The weights of an ensemble must be {len(translators)} positive "
             f"numbers, one for each model. Received: {list(weights)}"
         )
-    return first.replaced(
+    joined = first.replaced(
         model=Ensemble([t.model for t in translators], weights, mean),
         max_source_length=min(t.max_source_length for t in translators),
     )
+    known = [t.context for t in translators if t.context is not None]
+    joined.context = min(known, default=None)
+    return joined
 
 
 def _check_limits(decoding):

@@ -72,3 +72,10 @@ def test_each_line_has_the_lines_before_it(deepnmt, tmp_path):
     assert found == translator.translate(in_context(LINES, 2))
     assert [not line for line in found] == [not line for line in LINES]
     assert found != translator.translate(LINES)
+    done = deepnmt("translate", *words, "--context", "3")
+    assert done.code == 2 and "--context must be at most 2, as" in done.err
+    done = deepnmt("translate", *words)
+    assert done.code == 0 and "trained with `data.context`: 2" in done.err
+    assert (
+        "data.context" not in deepnmt("translate", *words, "--context", "0").err
+    )

@@ -1,5 +1,6 @@
 """`--context`: the lines before each line help to translate it."""
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
+
+_logger = logging.getLogger(__name__)
 
 # What reads the source as the sentence alone.
 _REFUSED = {
@@ -29,11 +32,11 @@ def add_context(parser: VerbParser) -> None:
     parser.add_argument(
         "--context",
         type=NonNegativeInt,
-        default=0,
         metavar="N",
         help="Number of lines before each line that the model reads with it, "
-        "for models that were trained with `data.context`. An empty line ends "
-        "a document. Default: 0, each line is translated by itself.",
+        "for models that were trained with `data.context`, and at most as many "
+        "as in training. An empty line ends a document. Default: 0, each line "
+        "is translated by itself.",
     )
 
 
@@ -48,10 +51,19 @@ def windows_in_context(
     `has_markup` says whether the input has markup that is kept in any case.
 
     Raises:
-        UserError: if the model has not learned it, or another option cannot be
-            used with it.
+        UserError: if the model has not learned it, or not so much of it, or
+            another option cannot be used with it.
     """
+    learned = translator.context
     if not options.context:
+        if learned and options.context is None:
+            _logger.warning(
+                "The model was trained with `data.context`: %d, and here each "
+                "line is translated by itself. Give --context %d if the lines "
+                "are sentences of documents, in order, or --context 0.",
+                learned,
+                learned,
+            )
         return windows
     for name, option in _REFUSED.items():
         if options.get(name):
@@ -70,6 +82,12 @@ def windows_in_context(
             "--context needs a model that was trained with `data.context`. "
             "Received: one whose source tokenizer has no symbol "
             f"{CONTEXT_MARK}. Leave it out."
+        )
+    if learned is not None and options.context > learned:
+        raise UserError(
+            f"--context must be at most {learned}, as many sentences as the "
+            "model was trained with (`data.context`). Received: "
+            f"{options.context}. Give fewer."
         )
     window = ContextWindow(options.context)
     return (list(map(window.take, texts)) for texts in windows)
