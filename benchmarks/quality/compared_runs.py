@@ -113,7 +113,7 @@ class System:
             "seed": self.recipe.seed,
             "precision": self.recipe.training.precision,
             "training_text": _training_text(self.recipe),
-            "updates": self.recipe.training.steps,
+            "updates": _updates(self.recipe),
             "parameters": self._translator.model.count_params(),
             "num_beams": options.num_beams,
             "length_penalty": options.length_penalty,
@@ -121,6 +121,18 @@ class System:
 
     def _translate(self):
         return self._translator.translate(self._texts, **self._given)
+
+
+def _updates(recipe):
+    """Counts updates, with those of the run whose weights a run began with."""
+    from keras_deepnmt.runs.run_folder import RunFolder
+    from keras_deepnmt.trained import find_run_folder
+
+    began = recipe.training.initialize_from
+    if began is None:
+        return recipe.training.steps
+    before = RunFolder(find_run_folder(began)).recipe()
+    return _updates(before) + recipe.training.steps
 
 
 def _training_text(recipe):

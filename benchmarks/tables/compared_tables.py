@@ -40,12 +40,13 @@ def compared_tables():
         "`compared_runs.csv`",
         markdown_table(headings, [_line(row) for row in rows]),
         f"{measured_when_and_where(rows)} A row with the difference 0 and no "
-        "p-value is the baseline of the rows below it. Each model translates "
-        "the test set by the search of its recipe; BLEU has its 95 % bootstrap "
-        "interval, and p-values are of the paired approximate randomization "
-        "test. The models take turns: relative speed is the median and the "
-        "range over the rounds, above 1 is faster than the baseline. One seed: "
-        "another would give other differences.",
+        "p-value is the baseline of the rows below it. Updates are counted "
+        "from random weights, with those of a run whose weights were taken. "
+        "Each model translates the test set by the search of its recipe; BLEU "
+        "has its 95 % bootstrap interval, and p-values are of the paired "
+        "approximate randomization test. The models take turns: relative speed "
+        "is the median and the range over the rounds, above 1 is faster than "
+        "the baseline. One seed: another would give other differences.",
     ]
 
 
