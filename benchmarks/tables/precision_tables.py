@@ -24,7 +24,7 @@ def precision_tables():
     if not rows:
         return []
     groups = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: int(row["seed"])):
         groups.setdefault((row["recipe"], row["precision"]), []).append(row)
     lines = [
         [
