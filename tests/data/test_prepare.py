@@ -648,3 +648,19 @@ def test_no_extension_is_imported_while_a_folder_is_written(tmp_path):
         check=False,
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize("key", ["sha256", "weight", "split"])
+def test_a_manifest_without_a_key_of_a_corpus_is_damaged(tmp_path, key):
+    corpus = write_pairs(tmp_path, "text", toy_pairs(31)[:60])
+    options = PrepareOptions(train=[corpus], vocabulary_size=97)
+    folder = tmp_path / "prepared"
+    prepare(options, folder)
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    del manifest["corpora"][0][key]
+    file.write_text(json.dumps(manifest))
+    words = f"manifest.json: damaged, the key '{key}' is not there"
+    with pytest.raises(UserError, match=words):
+        prepare(options, folder)
+    assert "corpora" in prepare(options, folder, overwrite=True)
