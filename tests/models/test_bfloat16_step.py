@@ -7,12 +7,7 @@ import pytest
 from keras_deepnmt.models import RDrop, Transformer
 from keras_deepnmt.xla.autoclustering import clusters_are_compiled
 
-pytestmark = [
-    pytest.mark.thorough(each_commit=True),
-    pytest.mark.skipif(
-        keras.config.backend() != "tensorflow", reason="A step of TensorFlow."
-    ),
-]
+pytestmark = pytest.mark.thorough(each_commit=True)
 STEP = "keras_deepnmt.models.training_step.tensorflow_step"
 
 
