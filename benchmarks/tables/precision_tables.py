@@ -24,7 +24,9 @@ def precision_tables():
     if not rows:
         return []
     groups = {}
-    for row in sorted(rows, key=lambda row: int(row["seed"])):
+    for row in sorted(
+        [*rows, *_quality_rows(rows)], key=lambda row: int(row["seed"])
+    ):
         groups.setdefault((row["recipe"], row["precision"]), []).append(row)
     lines = [
         [
@@ -41,7 +43,7 @@ def precision_tables():
             _difference(some, groups.get((recipe, FLOAT32), [])),
             ", ".join(decimals(row["minutes"], 1) for row in some),
         ]
-        for (recipe, precision), some in groups.items()
+        for (recipe, precision), some in sorted(groups.items())
     ]
     header = [
         "recipe",
@@ -53,15 +55,38 @@ def precision_tables():
         "difference from float32",
         "minutes of each",
     ]
+    signatures = sorted({row["bleu_signature"] for row in rows})
     return [
         "### Training in bfloat16",
-        "`precision.csv`",
+        "`precision.csv`; where it has none in float32, those of `table.csv`, "
+        "whose minutes are those of other machines",
         markdown_table(header, lines),
         f"{measured_when_and_where(rows)} The minutes have compilations in "
         "them, which the first run of each recipe and precision makes and "
-        f"later ones may find. BLEU is `{rows[0]['bleu_signature']}`, with its "
-        "95 % bootstrap interval; the difference is the mean over the seeds "
-        "that both have, with its 95 % interval over them.",
+        "later ones may find. BLEU is "
+        f"{' or '.join(f'`{each}`' for each in signatures)}, with its 95 % "
+        "bootstrap interval; the difference is the mean over the seeds that "
+        "both have, with its 95 % interval over them.",
+    ]
+
+
+def _quality_rows(rows):
+    """The float32 runs of recipes that `rows` has in bfloat16 only."""
+    updates = {row["recipe"]: row["updates"] for row in rows}
+    for row in rows:
+        if row["precision"] == FLOAT32:
+            updates.pop(row["recipe"], None)
+    return [
+        {
+            **row,
+            "precision": FLOAT32,
+            "test_bleu": row["bleu"],
+            "test_bleu_interval": row["bleu_interval"],
+            "minutes": row["training_minutes"],
+        }
+        for row in read_rows(RESULTS / "table.csv")
+        if row["test_set"] == "test"
+        and row["updates"] == updates.get(row["recipe"])
     ]
 
 
