@@ -12,7 +12,7 @@ import absl.logging
 
 from keras_deepnmt.commands import VERBS, module_name
 from keras_deepnmt.commands.options.completion import completion_script
-from keras_deepnmt.commands.options.limits import given_limits
+from keras_deepnmt.commands.options.downloads import given_limits
 from keras_deepnmt.commands.options.own_code import given_code
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.console import short_log_messages

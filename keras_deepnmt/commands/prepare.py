@@ -14,7 +14,7 @@ from keras_deepnmt.commands.options.dataclass_fields import (
     as_options,
     given_options,
 )
-from keras_deepnmt.commands.options.limits import add_limits
+from keras_deepnmt.commands.options.downloads import add_downloads
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.workers import add_optional_workers
@@ -168,14 +168,7 @@ def _add_folders(parser):
         help="Name or file of a recipe whose data section describes the data; "
         "the options that describe it here cannot be used then.",
     )
-    parser.add_argument(
-        "--data-dir",
-        type=str,
-        metavar="DIR",
-        help="Folder with copies of public corpora. Default: they are "
-        "downloaded.",
-    )
-    add_limits(parser)
+    add_downloads(parser)
 
 
 def run(options: Namespace) -> None:

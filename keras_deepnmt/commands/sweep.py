@@ -4,7 +4,7 @@ import yaml
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from keras_deepnmt.commands.options.limits import add_limits
+from keras_deepnmt.commands.options.downloads import add_downloads
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
@@ -76,14 +76,7 @@ def add_options(parser: VerbParser) -> None:
         help="Folder written by `deepnmt prepare`, for all runs. Default: the "
         "recipe's data are prepared once, into the folder of the runs.",
     )
-    parser.add_argument(
-        "--data-dir",
-        type=str,
-        metavar="DIR",
-        help="Folder with copies of public corpora. Default: they are "
-        "downloaded.",
-    )
-    add_limits(parser)
+    add_downloads(parser)
     add_overrides(parser)
     add_import(parser)
 

@@ -3,7 +3,7 @@
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from keras_deepnmt.commands.options.limits import add_limits
+from keras_deepnmt.commands.options.downloads import add_downloads
 from keras_deepnmt.commands.options.overrides import (
     add_overrides,
     read_overrides,
@@ -108,14 +108,7 @@ def _add_folders(parser):
         "then frequent pairs of pieces. The folder's pieces keep their ids. "
         "Not needed to continue the run.",
     )
-    parser.add_argument(
-        "--data-dir",
-        type=str,
-        metavar="DIR",
-        help="Folder with copies of public corpora. Default: they are "
-        "downloaded.",
-    )
-    add_limits(parser)
+    add_downloads(parser)
 
 
 def run(options: Namespace) -> None:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt
 
+from keras_deepnmt.commands.options.changed_lines import (
+    check_lines_can_change,
+)
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.context import CONTEXT_MARK, ContextWindow, mark_id
 from keras_deepnmt.errors import UserError
@@ -15,16 +18,6 @@ if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 _logger = logging.getLogger(__name__)
-
-# What reads the source as the sentence alone.
-_REFUSED = {
-    "alignments": "--alignments",
-    "replace_unknown": "--replace-unknown",
-    "keep_markup": "--keep-markup",
-    "split_sentences": "--split-sentences",
-    "rerank": "--rerank",
-    "rerank_reverse": "--rerank-reverse",
-}
 
 
 def add_context(parser: VerbParser) -> None:
@@ -65,18 +58,7 @@ def windows_in_context(
                 learned,
             )
         return windows
-    for name, option in _REFUSED.items():
-        if options.get(name):
-            raise UserError(
-                f"--context cannot be used with {option}, which reads a line "
-                "by itself. Leave one of them out."
-            )
-    if has_markup:
-        raise UserError(
-            "--context cannot be used with XLIFF and TMX, whose markup is kept "
-            f"text by text. Received: {options.input}. Leave it out, or give "
-            "the texts as lines."
-        )
+    check_lines_can_change("--context", options, has_markup)
     if mark_id(translator.source_tokenizer) is None:
         raise UserError(
             "--context needs a model that was trained with `data.context`. "

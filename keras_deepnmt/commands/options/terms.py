@@ -5,22 +5,14 @@ from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.changed_lines import (
+    check_lines_can_change,
+)
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.data.terms import TermList, check_has_term_marks
-from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
-
-# What reads the words of the source as the line has them.
-_REFUSED = {
-    "alignments": "--alignments",
-    "replace_unknown": "--replace-unknown",
-    "keep_markup": "--keep-markup",
-    "split_sentences": "--split-sentences",
-    "rerank": "--rerank",
-    "rerank_reverse": "--rerank-reverse",
-}
 
 
 def add_terms(parser: VerbParser) -> None:
@@ -51,18 +43,7 @@ def windows_with_terms(
     """
     if options.terms is None:
         return windows
-    for name, option in _REFUSED.items():
-        if options.get(name):
-            raise UserError(
-                f"--terms cannot be used with {option}, which reads the words "
-                "of a line as they are. Leave one of them out."
-            )
-    if has_markup:
-        raise UserError(
-            "--terms cannot be used with XLIFF and TMX, whose markup is kept "
-            f"text by text. Received: {options.input}. Leave it out, or give "
-            "the texts as lines."
-        )
+    check_lines_can_change("--terms", options, has_markup)
     check_has_term_marks(translator.source_tokenizer, "--terms")
     terms = TermList(options.terms)
     return (list(map(terms.mark, texts)) for texts in windows)

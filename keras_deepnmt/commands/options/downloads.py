@@ -1,4 +1,4 @@
-"""The options with limits on downloads and on what is unpacked."""
+"""Where public corpora come from; limits on downloads and unpacked files."""
 
 import contextlib
 
@@ -14,8 +14,15 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.limits import Limits, used_limits
 
 
-def add_limits(parser: VerbParser) -> None:
-    """Adds an option for each limit."""
+def add_downloads(parser: VerbParser) -> None:
+    """Adds `--data-dir` and an option for each limit."""
+    parser.add_argument(
+        "--data-dir",
+        type=str,
+        metavar="DIR",
+        help="Folder with copies of public corpora. Default: they are "
+        "downloaded.",
+    )
     add_dataclass_options(parser, Limits)
 
 
