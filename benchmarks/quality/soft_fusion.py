@@ -8,9 +8,10 @@ r"""Looks for the part of soft SurfaceFusion that costs quality, by ablation.
 `--steps` updates, after which its learning rate is 0. The variants are the
 plain model, hard and soft fusion, and soft fusion with one thing changed. Each
 run is a row of `results/soft_fusion.csv`: loss and greedy BLEU on the
-validation set, and the loss of training. The test set is not looked at. The
-runs stay in the folder: called again with the same one, the script goes on
-where it was.
+validation set, its loss if the surface is left out of the trained model, and
+the loss on pairs of the training set, all without dropout. The test set is not
+looked at. The runs stay in the folder: called again with the same one, the
+script goes on where it was.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from benchmarks.shared.result_rows import append_rows, provenance, read_rows
 
 RESULTS = Path(__file__).parent / "results" / "soft_fusion.csv"
 RECIPE = "transformer_tiny.multi30k_en_de"
+# As many pairs of the training and the validation set, at equal distances.
+PAIRS = 1_000
+BATCH_SIZE = 100
 
 
 def _fusion(**config):
@@ -104,6 +108,16 @@ def measure(variant: str, seed: int, options) -> dict:
     summary = read_json(run / "run.json")
     with open(run / "log.csv", encoding="utf-8", newline="") as file:
         *_, last = csv.DictReader(file)
+    corpus = next(
+        one for one in data.manifest["corpora"] if one["split"] == "train"
+    )
+    files = {f"{side}_file": corpus[side] for side in ("source", "target")}
+    training_loss = mean_loss(run, **files)
+    decoder_alone = ""
+    if "model.overrides.output_fusion" in changes:
+        decoder_alone = round(
+            mean_loss(run, decoder_alone=True, split="valid"), 4
+        )
     return {
         **provenance("keras", "tensorflow", "sacrebleu"),
         "recipe": RECIPE,
@@ -111,13 +125,41 @@ def measure(variant: str, seed: int, options) -> dict:
         "seed": seed,
         "updates": summary["steps"],
         "parameters": summary["parameters"],
-        "training_loss": round(float(last["loss"]), 4),
+        "training_loss": round(training_loss, 4),
         "valid_loss": round(float(last["val_loss"]), 4),
+        "decoder_alone_valid_loss": decoder_alone,
         "valid_bleu": round(float(last["val_bleu"]), 2),
         "valid_bleu_interval": round(float(last["val_bleu_interval"]), 2),
         "bleu_signature": summary["valid"]["bleu"]["signature"],
         "minutes": round(summary["training"]["seconds"] / 60, 1),
     }
+
+
+def mean_loss(run: Path, decoder_alone: bool = False, **texts) -> float:
+    """Returns the loss of a run's model in nats per token, without dropout.
+
+    Args:
+        run: the run folder.
+        decoder_alone: whether a fusion leaves the surface out.
+        **texts: those of `AnalyzedRun`.
+    """
+    from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+
+    pairs = AnalyzedRun(run, num_sentences=PAIRS, compiled=False, **texts)
+    model = pairs.model
+    if decoder_alone:
+        # Hard and soft fusion then have the decoder's part only.
+        model.output_fusion.weight = 1.0
+        model.output_fusion.temperature = 1e9
+    total = number = 0.0
+    for start in range(0, PAIRS, BATCH_SIZE):
+        some = slice(start, start + BATCH_SIZE)
+        scores = model({name: ids[some] for name, ids in pairs.inputs.items()})
+        loss, tokens = model.sum_token_losses(
+            pairs.labels[some], scores, training=False
+        )
+        total, number = total + float(loss), number + float(tokens)
+    return total / number
 
 
 def _parse(arguments):
