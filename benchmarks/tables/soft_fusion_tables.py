@@ -55,8 +55,9 @@ def soft_fusion_tables():
         "All but plain, hard and those named plain are soft fusion with what "
         "the first column says. Losses are a target token's (nats), after "
         "training, without dropout and label smoothing, on 1,000 pairs of the "
-        "training set and on the validation set; the decoder is alone where "
-        "the surface is left out of the trained model. BLEU is that of greedy "
+        "training set and on the validation set; that of the decoder alone, "
+        "where the surface is left out of the trained model, on 1,000 of its "
+        "pairs. BLEU is that of greedy "
         "translations "
         f"(`{rows[0]['bleu_signature']}`), with bootstrap intervals of at most "
         f"± {widest:.1f}.",

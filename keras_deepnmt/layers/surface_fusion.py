@@ -71,9 +71,9 @@ class SurfaceFusion(keras.layers.Layer):
         output_projection: unbuilt `keras.layers.Layer` from states to logits,
             which is cloned; not needed if calls pass `project`.
         dropout: float in [0, 1). Dropout on the feed-forward output.
-        attention_dropout: float in [0, 1). Dropout on attention weights. With
-            little text, 0.2 keeps the decoder from relying on the surface in
-            soft fusion.
+        attention_dropout: float in [0, 1). Dropout on attention weights. On
+            Multi30k the decoder of soft fusion relied less on the surface with
+            0.2, and BLEU was higher.
         key_bias: bool. Whether the key projection has a bias.
         attention_initializer: Keras initializer of the attention's query, key
             and value projections; `None` for the one of `MultiHeadAttention`.
