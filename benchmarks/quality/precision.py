@@ -12,7 +12,6 @@ the folder: called again with the same one, the script goes on where it was.
 """
 
 import argparse
-import csv
 import sys
 from pathlib import Path
 
@@ -42,29 +41,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 def measure(precision: str, seed: int, options) -> dict:
     """Trains and scores a model, unless it is there, and returns its row."""
-    from benchmarks.quality.rows.corpora import prepared_corpus
-    from benchmarks.quality.rows.row_folder import deepnmt
-    from keras_deepnmt.json_files import read_json
-    from keras_deepnmt.recipes import load_recipe
+    from benchmarks.quality.measuring.trained_run import TrainedRun
 
-    folder = options.work_folder
-    data = prepared_corpus(load_recipe(options.recipe).data, folder)
-    run = folder / options.recipe / f"{precision}_{seed}"
-    prepared = ("--prepared", str(data.directory.absolute()))
-    changes = [f"seed={seed}", f"training.precision={precision}"]
+    changes = {"seed": seed, "training.precision": precision}
     if options.steps:
-        changes.append(f"training.steps={options.steps}")
-    if not (run / "run.json").is_file():
-        deepnmt(
-            [
-                *("train", options.recipe, "--run-dir", str(run), *prepared),
-                *("--set", *changes),
-            ]
-        )
-    if not (run / "scores.json").is_file():
-        deepnmt(["evaluate", str(run), *prepared])
-    summary = read_json(run / "run.json")
-    bleu = read_json(run / "scores.json")["evaluations"][-1]["scores"]["bleu"]
+        changes["training.steps"] = options.steps
+    folder = options.work_folder
+    directory = folder / options.recipe / f"{precision}_{seed}"
+    run = TrainedRun(options.recipe, directory, folder, changes)
+    summary, bleu = run.summary, run.test_bleu()
     training = summary["training"]
     valid = summary["valid"].get("bleu")  # not every recipe scores it
     update, minutes = _when_reached(run, options.target)
@@ -93,11 +78,10 @@ def _when_reached(run, target):
     The minutes have validations and compilations in them.
     """
     seconds = 0.0
-    with open(run / "log.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            seconds += float(row["seconds"])
-            if row.get("val_bleu") and float(row["val_bleu"]) >= target:
-                return row["step"], round(seconds / 60, 1)
+    for row in run.validations():
+        seconds += float(row["seconds"])
+        if row.get("val_bleu") and float(row["val_bleu"]) >= target:
+            return row["step"], round(seconds / 60, 1)
     return "", ""
 
 

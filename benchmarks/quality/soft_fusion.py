@@ -15,8 +15,6 @@ script goes on where it was.
 """
 
 import argparse
-import csv
-import json
 import sys
 from pathlib import Path
 
@@ -83,13 +81,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def measure(variant: str, seed: int, options) -> dict:
     """Trains a model, unless it is there, and returns its row."""
-    from benchmarks.quality.rows.corpora import prepared_corpus
-    from benchmarks.quality.rows.row_folder import deepnmt
-    from keras_deepnmt.json_files import read_json
-    from keras_deepnmt.recipes import load_recipe
+    from benchmarks.quality.measuring.trained_run import TrainedRun
 
-    data = prepared_corpus(load_recipe(RECIPE).data, options.work_folder)
-    run = options.work_folder / f"{variant} {seed} {options.steps}"
     changes = {
         **VARIANTS[variant],
         "seed": seed,
@@ -97,26 +90,19 @@ def measure(variant: str, seed: int, options) -> dict:
         "training.steps": options.steps,
         "training.validate_every": options.steps,
     }
-    if not (run / "run.json").is_file():
-        deepnmt(
-            [
-                *("train", RECIPE, "--run-dir", str(run), "--prepared"),
-                *(str(data.directory.absolute()), "--set"),
-                *(f"{key}={json.dumps(it)}" for key, it in changes.items()),
-            ]
-        )
-    summary = read_json(run / "run.json")
-    with open(run / "log.csv", encoding="utf-8", newline="") as file:
-        *_, last = csv.DictReader(file)
+    folder = options.work_folder
+    directory = folder / f"{variant} {seed} {options.steps}"
+    run = TrainedRun(RECIPE, directory, folder, changes)
+    summary, last = run.summary, run.validations()[-1]
     corpus = next(
-        one for one in data.manifest["corpora"] if one["split"] == "train"
+        one for one in run.data.manifest["corpora"] if one["split"] == "train"
     )
     files = {f"{side}_file": corpus[side] for side in ("source", "target")}
-    training_loss = mean_loss(run, **files)
+    training_loss = mean_loss(directory, **files)
     decoder_alone = ""
     if "model.overrides.output_fusion" in changes:
         decoder_alone = round(
-            mean_loss(run, decoder_alone=True, split="valid"), 4
+            mean_loss(directory, decoder_alone=True, split="valid"), 4
         )
     return {
         **provenance("keras", "tensorflow", "sacrebleu"),

@@ -10,6 +10,12 @@ from benchmarks.tables.markdown import (
     with_interval,
 )
 from benchmarks.tables.trained_tables import models_of, variant
+from benchmarks.tables.tuned_tables import (
+    TITLES,
+    chosen_rows,
+    differences,
+    plain_of,
+)
 from keras_deepnmt.evaluation import seed_statistics
 
 QUALITY = Path(__file__).parents[1] / "quality"
@@ -117,9 +123,10 @@ def claims_table():
         "batches, or percent of its updates, and their 95 % interval over the "
         "seeds; of a single seed the difference alone, which decides nothing. "
         "Shown or contradicted means "
-        "that the interval lies on one side of zero. All models are tiny but "
-        "those of Tatoeba, which are small, and have the plain model's "
-        "learning rate and dropout: a difference that the papers report for "
+        "that the interval lies on one side of zero. Models are tiny and have "
+        "the plain model's learning rate and dropout, if the corpus does not "
+        "say that they are small or have settings of their own; that of "
+        "Tatoeba alone is small, too. A difference that the papers report for "
         "larger models and more text need not appear here. "
         f"{measured_when_and_where(rows)}",
     ]
@@ -149,6 +156,7 @@ def _scores():
                     rows,
                 )
     yield from _on_tatoeba(published)
+    yield from _with_own_settings(published)
 
 
 def _on_tatoeba(published):
@@ -171,6 +179,27 @@ def _on_tatoeba(published):
                 *_with_verdict([difference]),
                 [row, rows[plain]],
             )
+
+
+def _with_own_settings(published):
+    """Small models, each with a learning rate and dropout of its own."""
+    for corpus, title in TITLES.items():
+        chosen = chosen_rows(corpus)
+        for model, rows in chosen.items():
+            name = variant(rows[0]["preset"])
+            if model == "plain, matched":
+                name = "transformer_matched"
+            plain = chosen.get(plain_of(model), [])
+            found = differences(rows, plain)
+            if name in _RAISES_BLEU and found:
+                yield Finding(
+                    f"{_RAISES_BLEU[name]}: test BLEU",
+                    published[name][0]["paper"],
+                    "; ".join(map(_published, published[name])),
+                    f"{title.partition(',')[0]}, small, own settings",
+                    *_with_verdict(found),
+                    [*rows, *plain],
+                )
 
 
 def _published(row):

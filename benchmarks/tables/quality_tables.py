@@ -12,6 +12,7 @@ from benchmarks.tables.number_tables import number_tables
 from benchmarks.tables.precision_tables import precision_tables
 from benchmarks.tables.soft_fusion_tables import soft_fusion_tables
 from benchmarks.tables.trained_tables import trained_tables
+from benchmarks.tables.tuned_tables import tuned_tables
 
 RESULTS = Path(__file__).parents[1] / "quality" / "results"
 
@@ -20,6 +21,7 @@ def quality_tables():
     """Returns the Markdown blocks of all tables of quality."""
     return [
         *trained_tables(),
+        *tuned_tables(),
         *_export_parity(),
         *number_tables(),
         *length_tables(),
