@@ -4,7 +4,6 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
-from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.compilation import (
     add_compile,
@@ -31,6 +30,11 @@ from keras_deepnmt.commands.options.output_file import (
 )
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.scoring import (
+    add_resamples,
+    add_scoring,
+    add_split,
+)
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
@@ -123,20 +127,7 @@ def _add_text_options(parser):
         )
     add_tag(parser)
     add_target_language(parser)
-    parser.add_argument(
-        "--split",
-        type=str,
-        default="test",
-        metavar="{test,valid}",
-        help="Split of the run's own data to translate. Ignored if --source "
-        "and --target are given.",
-    )
-    parser.add_argument(
-        "--prepared",
-        type=str,
-        metavar="DIR",
-        help="The run's prepared data, if the folder was moved since training.",
-    )
+    add_split(parser)
     parser.add_argument(
         "--hypotheses",
         type=str,
@@ -157,20 +148,10 @@ def _add_text_options(parser):
 
 
 def _add_scoring_options(parser):
-    parser.add_argument(
-        "--tokenize",
-        type=str,
-        metavar="NAME",
-        help="sacreBLEU tokenizer for BLEU, such as 13a, or none for text that "
-        "is already tokenized. Default: as in the run's recipe; with "
-        "--hypotheses that of --language or of the references' script, such "
-        "as zh, and 13a where words have spaces between them.",
-    )
-    parser.add_argument(
-        "--lowercase",
-        type=bool,
-        help="Whether BLEU and chrF ignore case. Default: as in the run's "
-        "recipe, or false.",
+    add_scoring(
+        parser,
+        "; with --hypotheses that of --language or of the references' script, "
+        "and 13a where words have spaces between them",
     )
     parser.add_argument(
         "--metrics",
@@ -197,13 +178,7 @@ def _add_scoring_options(parser):
         help="Python of the environment that has unbabel-comet, which cannot "
         "be installed beside TensorFlow. Default: the one that runs.",
     )
-    parser.add_argument(
-        "--resamples",
-        type=PositiveInt,
-        default=1_000,
-        metavar="N",
-        help="Samples of the bootstrap intervals and tests.",
-    )
+    add_resamples(parser)
 
 
 def _add_tables(parser):

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from jsonargparse import Namespace
-from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.analyzed_sentences import (
     add_analyzed_sentences,
@@ -20,6 +19,7 @@ from keras_deepnmt.commands.options.given_lines import (
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.scoring import add_resamples
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.trained import find_run_folder, output_folder
@@ -52,13 +52,7 @@ def add_options(parser: VerbParser) -> None:
     )
     add_analyzed_sentences(parser)
     add_given_lines(parser)
-    parser.add_argument(
-        "--resamples",
-        type=PositiveInt,
-        default=1_000,
-        metavar="N",
-        help="Samples of the bootstrap intervals and tests.",
-    )
+    add_resamples(parser)
     add_import(parser)
 
 

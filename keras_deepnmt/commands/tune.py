@@ -29,6 +29,7 @@ from keras_deepnmt.commands.options.reranking import (
     is_reranked,
     scoring_of,
 )
+from keras_deepnmt.commands.options.scoring import add_scoring
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.errors import UserError
@@ -62,19 +63,7 @@ def add_options(parser: VerbParser) -> None:
         default="bleu",
         help="Score of the whole text that the weights make best.",
     )
-    parser.add_argument(
-        "--tokenize",
-        type=str,
-        metavar="NAME",
-        help="sacreBLEU tokenizer for BLEU. Default: as in the run's recipe, "
-        "or that of the target's script.",
-    )
-    parser.add_argument(
-        "--lowercase",
-        type=bool,
-        help="Whether the score ignores case. Default: as in the run's "
-        "recipe, or false.",
-    )
+    add_scoring(parser)
     add_tag(parser)
     add_output(parser)
     add_decoding_options(parser)

@@ -9,6 +9,7 @@ from keras_deepnmt.commands.options.decoding import (
     check_tag_source,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.scoring import add_split
 from keras_deepnmt.errors import UserError
 
 
@@ -21,14 +22,7 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
         metavar="N",
         help="Largest number of sentences to look at.",
     )
-    parser.add_argument(
-        "--split",
-        type=str,
-        default="test",
-        metavar="{test,valid}",
-        help="Split of the run's own data. Ignored if --source and --target "
-        "are given.",
-    )
+    add_split(parser)
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
@@ -38,12 +32,6 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
             "are needed; they replace the run's own data.",
         )
     add_tag(parser)
-    parser.add_argument(
-        "--prepared",
-        type=str,
-        metavar="DIR",
-        help="The run's prepared data, if the folder was moved since training.",
-    )
     parser.add_argument(
         "--token",
         type=str,
