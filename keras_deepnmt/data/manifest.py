@@ -2,29 +2,71 @@
 
 import math
 from pathlib import Path
+from typing import Any, NotRequired
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import recover_folder, write_json
-from keras_deepnmt.json_files import read_json
+from keras_deepnmt.json_files import check_form, read_json
 
 MANIFEST_FILE = "manifest.json"
 FORMAT = 1
-# The keys that are always there, and their types.
-_KEYS = {
-    "joint": bool,
-    "source_vocabulary_size": int,
-    "target_vocabulary_size": int,
-    "tokenizer": dict,
-    "options": dict,
-    "corpora": list,
-    "filters": dict,
-    "splits": dict,
-    "leakage": dict,
-}
-_OPTIONAL = {"files": dict, "shortlist": dict, "links": dict}
+_REMEDY = "Run `deepnmt prepare --overwrite` again."
+
+
+class _Sides(TypedDict):
+    source: str
+    target: str
+
+
+class _Corpus(TypedDict):
+    split: str
+    name: str
+    weight: float
+    sha256: _Sides
+    lines: int
+    pairs: int
+    rows: list[int]
+    tag: NotRequired[str | None]
+    direction: NotRequired[list[str | None]]
+
+
+class _Shard(TypedDict):
+    file: str
+    sha256: str
+
+
+class _Split(TypedDict):
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    shards: list[_Shard]
+    texts: NotRequired[_Sides]
+
+
+class _Shortlist(TypedDict):
+    sha256: str
+
+
+class _Manifest(TypedDict):
+    """What is read in a manifest; folders of earlier versions have less."""
+
+    joint: bool
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    tokenizer: _Sides
+    options: dict[str, Any]
+    corpora: list[_Corpus]
+    filters: dict[str, dict[str, int]]
+    splits: dict[str, _Split]
+    leakage: dict[str, int]
+    # Its entries are checked where they are compared with the files.
+    files: NotRequired[dict[str, Any]]
+    shortlist: NotRequired[_Shortlist]
+    links: NotRequired[dict[str, str]]
 
 
 def write_manifest(directory: str | Path, manifest: dict):
@@ -44,13 +86,13 @@ def read_manifest(directory: str | Path) -> dict:
     """Reads the manifest of a prepared folder.
 
     Raises a `UserError` if there is none, if this version cannot read it, or if
-    a key is missing.
+    a key is missing or has a value of another kind.
     """
     path = Path(directory) / MANIFEST_FILE
     # `prepare --overwrite` may have been killed while it replaced the folder.
     recover_folder(directory)
     try:
-        manifest = read_json(path, remedy="Run `deepnmt prepare` again.")
+        manifest = read_json(path, remedy=_REMEDY)
     except FileNotFoundError as error:
         raise UserError(
             f"{directory}: not a prepared corpus (it has no {MANIFEST_FILE})."
@@ -66,14 +108,7 @@ def read_manifest(directory: str | Path) -> dict:
             f"{manifest.get('format') if isinstance(manifest, dict) else '?'}. "
             "Run `deepnmt prepare` again with this version."
         )
-    optional = {k: t for k, t in _OPTIONAL.items() if k in manifest}
-    for name, kind in (_KEYS | optional).items():
-        if not isinstance(manifest.get(name), kind):
-            raise UserError(
-                f"{path}: damaged, `{name}` must be of type {kind.__name__}. "
-                f"Received: {manifest.get(name)!r}. Run `deepnmt prepare` "
-                "again."
-            )
+    check_form(manifest, path, _Manifest, _REMEDY)
     return manifest
 
 

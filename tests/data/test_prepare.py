@@ -650,17 +650,28 @@ def test_no_extension_is_imported_while_a_folder_is_written(tmp_path):
     assert done.stdout == "[]\n", done.stderr
 
 
-@pytest.mark.parametrize("key", ["sha256", "weight", "split"])
-def test_a_manifest_without_a_key_of_a_corpus_is_damaged(tmp_path, key):
+DAMAGED = {
+    "lacks corpora.0.sha256": lambda it: it["corpora"][0].pop("sha256"),
+    "`corpora.0.weight` must be a number. Received: '2'": (
+        lambda it: it["corpora"][0].update(weight="2")
+    ),
+    "`corpora.0` must be an object with keys. Received: 'train'": (
+        lambda it: it.update(corpora=["train"])
+    ),
+    "lacks splits": lambda it: it.pop("splits"),
+}
+
+
+def test_a_damaged_manifest_is_not_read(tmp_path):
     corpus = write_pairs(tmp_path, "text", toy_pairs(31)[:60])
     options = PrepareOptions(train=[corpus], vocabulary_size=97)
     folder = tmp_path / "prepared"
     prepare(options, folder)
     file = folder / "manifest.json"
-    manifest = json.loads(file.read_text())
-    del manifest["corpora"][0][key]
-    file.write_text(json.dumps(manifest))
-    words = f"manifest.json: damaged, the key '{key}' is not there"
-    with pytest.raises(UserError, match=words):
-        prepare(options, folder)
+    undamaged = file.read_text()
+    for message, change in DAMAGED.items():
+        change(manifest := json.loads(undamaged))
+        file.write_text(json.dumps(manifest))
+        with pytest.raises(UserError, match=f"manifest.json: {message}"):
+            prepare(options, folder)
     assert "corpora" in prepare(options, folder, overwrite=True)

@@ -55,18 +55,9 @@ def check_existing_folder(
     if overwrite:
         return None
     manifest = read_manifest(output_dir)
-    try:
-        difference = _find_difference(output_dir, manifest, options, corpora)
-        table = listed_files(manifest)
-    except KeyError as error:
-        # A key of an entry, which `read_manifest` does not look into.
-        raise UserError(
-            f"{output_dir / MANIFEST_FILE}: damaged, the key {error} is not "
-            "there. Choose another folder, or replace this one with `deepnmt "
-            "prepare --overwrite`."
-        ) from error
+    difference = _find_difference(output_dir, manifest, options, corpora)
     if difference is None:
-        damaged = changed_files(output_dir, table, verify=True)
+        damaged = changed_files(output_dir, listed_files(manifest), verify=True)
         if not damaged:
             return manifest
         difference = f"{', '.join(damaged)} was changed since"
