@@ -6,7 +6,6 @@ kind has a pattern below. Prices, dates, decimal numbers and entities such as
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import regex
@@ -130,21 +129,6 @@ def find_kept_items(text: str) -> list[KeptItem]:
         if kind != "number" or _is_long(text[begin:end]):
             items.append(KeptItem(kind, begin, end, text[begin:end]))
     return items
-
-
-def without_items(text: str, items: Iterable[KeptItem]) -> str:
-    """Returns the text without some of its items.
-
-    Example:
-    >>> text = "Hallo <b>Welt</b>"
-    >>> without_items(text, find_kept_items(text))
-    'Hallo Welt'
-    """
-    kept, place = [], 0
-    for item in items:
-        kept.append(text[place : item.begin])
-        place = item.end
-    return "".join([*kept, text[place:]])
 
 
 def _trimmed(address: str) -> str:

@@ -14,7 +14,6 @@ import pytest
 from keras_deepnmt.data.kept_items import (
     PATTERNS,
     find_kept_items,
-    without_items,
 )
 
 EXAMPLES = {
@@ -127,11 +126,6 @@ def test_ordinary_text_has_no_items(text):
 )
 def test_items_end_before_what_follows(text, expected):
     assert found(text) == expected
-
-
-def test_a_text_is_left_without_its_items():
-    text = "Hallo <b>{name}</b>!"
-    assert without_items(text, find_kept_items(text)) == "Hallo !"
 
 
 @pytest.mark.thorough
