@@ -4,7 +4,7 @@ from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.own_code import add_import
-from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
+from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError
 
@@ -17,7 +17,13 @@ CONTINUE = "Nothing was written; run the same command again."
 
 def add_options(parser: VerbParser) -> None:
     """Adds the options of `deepnmt average`."""
-    add_run_folder(parser)
+    # A preset folder and a trained model have no checkpoints.
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        type=str,
+        help="Run folder written by `deepnmt train`.",
+    )
     parser.add_argument(
         "--last",
         type=PositiveInt,

@@ -24,7 +24,8 @@ from keras_deepnmt.data.bilingual_files.document import (
     document_format,
 )
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader
-from keras_deepnmt.data.manifest import describe_extension
+from keras_deepnmt.data.known_corpora.finding import find_named_corpus
+from keras_deepnmt.data.manifest import describe_extension, describe_shares
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.own_code.loading import allow_code, use_code
@@ -231,6 +232,9 @@ def _from_recipe(options):
 def _from_options(options):
     train = _train_corpora(options)
     given = given_options(options, PrepareOptions)
+    named = options.corpus and find_named_corpus(options.corpus).splits
+    if not named or "train" not in named:
+        named = ()  # its text is that of training
     for split in ("valid", "test"):
         source, target = options[f"{split}_source"], options[f"{split}_target"]
         file, tag = options[f"{split}_file"], options[f"{split}_tag"]
@@ -243,7 +247,7 @@ def _from_options(options):
             given[split] = _one_file(options, file, tag or None)
         elif source or target:
             given[split] = CorpusOptions(source, target, tag=tag or None)
-        elif options.corpus and not given.get(f"{split}_pairs"):
+        elif split in named and not given.get(f"{split}_pairs"):
             tag = train[0].tag if tag is None else tag
             given[split] = CorpusOptions(name=options.corpus, tag=tag or None)
         elif tag is not None:
@@ -332,7 +336,7 @@ def _print_counts(manifest):
     # Folders of earlier versions have no tags.
     if any(corpus.get("tag") is not None for corpus in manifest["corpora"]):
         console.print(_tag_table(manifest["corpora"]))
-    for line in describe_extension(manifest):
+    for line in (*describe_shares(manifest), *describe_extension(manifest)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -129,9 +129,14 @@ def _read_grid(words):
     grid = {}
     for word in words:
         key, separator, values = word.partition("=")
+        if key in grid:
+            raise UserError(
+                f"`--grid`: must have all values of {key} in one place. "
+                f"Received: {' '.join(words)}"
+            )
         try:
             grid[key] = yaml.safe_load(f"[{values}]")
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UserError(
                 f"`--grid`: the values of {key} must be YAML with commas "
                 f"between them. Received: {values}"

@@ -163,6 +163,7 @@ def _dry_run(recipe, run_dir, options):
         prepared_dir=options.prepared,
         from_preset=options.from_preset,
         extend_vocabulary=options.extend_vocabulary,
+        restart=options.restart,
         allow_changes=options.allow_changes,
         quiet=options.quiet,
     )

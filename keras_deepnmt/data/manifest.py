@@ -266,8 +266,7 @@ def describe_manifest(manifest: dict) -> str:
         for corpus in manifest["corpora"]
         if corpus.get("tag") is not None
     ]
-    if manifest["options"].get("temperature", 1) != 1:
-        lines += _drawn_shares(manifest)
+    lines += describe_shares(manifest)
     if "links" in manifest:
         train = manifest["splits"]["train"]
         lines.append(
@@ -283,7 +282,15 @@ def describe_manifest(manifest: dict) -> str:
     return "\n".join(lines)
 
 
-def _drawn_shares(manifest: dict) -> list[str]:
+def describe_shares(manifest: dict) -> list[str]:
+    """Describes how often the corpora are drawn, if by a temperature.
+
+    Example:
+    >>> describe_shares({"corpora": [], "options": {"temperature": 1.0}})
+    []
+    """
+    if manifest["options"].get("temperature", 1) == 1:
+        return []
     corpora, weights = training_corpora(manifest), corpus_weights(manifest)
     drawn = [
         weight * (corpus["rows"][1] - corpus["rows"][0])

@@ -27,6 +27,12 @@ from keras_deepnmt.recipes.loading import flatten_recipe
 from keras_deepnmt.recipes.schema import Recipe
 
 CHANGES, BATCHES = "changes", "batches"
+# What decides when the values are measured by which a stage may end, and which.
+_VALIDATION = (
+    "training.validate_every",
+    "training.validation_beams",
+    "training.validation_budget",
+)
 History = list[dict[str, Any]]
 
 _REMEDIES = {
@@ -79,8 +85,13 @@ def find_changes(
     ]
     # A section that is absent or empty stands in the place of its keys.
     keys = [k for k in keys if not any(o.startswith(f"{k}.") for o in keys)]
-    plateau = "plateau" in (
-        recipe.training.learning_rate.schedule for recipe in (started, given)
+    trainings = (started.training, given.training)
+    plateau = any(it.learning_rate.schedule == "plateau" for it in trainings)
+    # A stage with patience ends by the validations that are in the log.
+    patience = any(
+        stage.patience is not None
+        for training in trainings
+        for stage in training.stages
     )
     changes = []
     for key in keys:
@@ -88,6 +99,11 @@ def find_changes(
         if plateau and key == "training.validate_every":
             # Each validation may divide the rate.
             changing = Changing.ON_REQUEST
+        if patience and key in _VALIDATION:
+            changing = Changing.ON_REQUEST
+        if patience and key == "training.early_stopping_metric":
+            # Stages would have ended after other updates.
+            changing = Changing.FIXED
         if key == "import" and set(started.import_) <= set(given.import_):
             changing = Changing.FREE  # a file more, perhaps with a callback
         changes.append(

@@ -132,6 +132,7 @@ def dry_run(
     prepared_dir: str | Path | None = None,
     from_preset: str | Path | None = None,
     extend_vocabulary: int | None = None,
+    restart: bool = False,
     allow_changes: bool = False,
     quiet: bool = False,
 ) -> DryRun:
@@ -148,6 +149,8 @@ def dry_run(
         prepared_dir: a prepared folder to use.
         from_preset: a preset folder to fine-tune.
         extend_vocabulary: number of pieces that its tokenizers get, at most.
+        restart: whether that run begins again from update 0; its data are
+            prepared anew, too.
         allow_changes: whether that run may change what updates depend on.
         quiet: whether no progress is shown.
 
@@ -176,12 +179,14 @@ def dry_run(
         prepared_dir=prepared_dir,
         from_preset=from_preset,
         extend_vocabulary=extend_vocabulary,
+        restart=restart,
         say=say,
     )
     check_objective(settled)
     if existing.directory.is_dir():
         existing.check_startable(
             settled,
+            restart=restart,
             has_prepared=prepared_dir is not None,
             allow_changes=allow_changes,
         )
@@ -192,7 +197,8 @@ def dry_run(
         if training.batch_tokens != "auto":  # in the order of `train`
             strategy = make_strategy(training.strategy, training.replicas)
         # Data that the run has prepared are used, or refused, as they are.
-        is_prepared = (existing.data_dir / MANIFEST_FILE).is_file()
+        manifest = existing.data_dir / MANIFEST_FILE
+        is_prepared = manifest.is_file() and not restart
         place = existing if is_prepared else folder
         data = open_data(
             settled,

@@ -11,7 +11,11 @@ from keras_deepnmt.data.batches.batch_shapes import (
     BATCH_SHAPES_VERSION,
     shapes_for_updates,
 )
-from keras_deepnmt.data.manifest import describe_manifest
+from keras_deepnmt.data.manifest import (
+    MANIFEST_FILE,
+    describe_manifest,
+    read_manifest,
+)
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
@@ -432,8 +436,7 @@ def _resolve(
     """Returns the hashes and versions that `recipe.yaml` records."""
     resolved = {
         "prepared": str(data.directory.resolve()),
-        "manifest_sha256": file_sha256(data.directory / "manifest.json"),
-        "tokenizer": dict(data.manifest["tokenizer"]),
+        **_hashes(data.directory, data.manifest),
         "corpora": data.manifest["corpora"],
         "preset_version": PRESET_VERSION,
         "batch_shapes_version": BATCH_SHAPES_VERSION,
@@ -453,7 +456,8 @@ def _resolve(
         }
         if any(c.key.startswith(_TEACHER) for c in changes):
             recorded = {**recorded, **present}
-        _check_unchanged(folder, data, teacher, resolved, recorded)
+        _check_data(folder, data.directory, resolved, recorded)
+        _check_teacher(folder, teacher, resolved, recorded)
         return {**recorded, **present}
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
@@ -464,18 +468,43 @@ def _resolve(
     return resolved
 
 
-def _check_unchanged(folder, data, teacher, resolved, recorded):
+def check_same_data(folder: RunFolder, prepared_dir: str | Path) -> None:
+    """Refuses a prepared folder that a run was not started with.
+
+    One that is not there any more is not compared: a finished run needs none.
+
+    Raises:
+        UserError: if the folder has other data than the run.
+    """
+    started, directory = folder.started(), Path(prepared_dir)
+    if started is not None and (directory / MANIFEST_FILE).is_file():
+        found = _hashes(directory, read_manifest(directory))
+        _check_data(folder, directory, found, started.resolved)
+
+
+def _hashes(directory, manifest):
+    """What `recipe.yaml` records of prepared data to know them again."""
+    return {
+        "manifest_sha256": file_sha256(directory / MANIFEST_FILE),
+        "tokenizer": dict(manifest["tokenizer"]),
+    }
+
+
+def _check_data(folder, directory, found, recorded):
     for key, what in (
         ("tokenizer", "tokenizers"),
         ("manifest_sha256", "prepared data"),
     ):
-        if recorded.get(key) and recorded[key] != resolved[key]:
+        if recorded.get(key) and recorded[key] != found[key]:
             before = recorded.get("prepared", "another folder")
             raise UserError(
-                f"{data.directory}: holds other {what} than those that "
+                f"{directory}: holds other {what} than those that "
                 f"{folder.directory} was started with, in {before}. Use those, "
                 "another run folder, or `--restart` to begin again."
             )
+
+
+def _check_teacher(folder, teacher, resolved, recorded):
     if recorded.get("teacher_sha256") != resolved.get("teacher_sha256"):
         raise UserError(
             f"{teacher.directory}: its weights are not those "

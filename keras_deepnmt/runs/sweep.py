@@ -29,9 +29,11 @@ from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.scores_file import read_scores
 from keras_deepnmt.runs.seed_groups import SeedGroup
-from keras_deepnmt.runs.start import settle_recipe
+from keras_deepnmt.runs.start import check_same_data, settle_recipe
 
 RESULTS_FILE = "sweep.json"
+# What scores depend on in `run.json`; a finished run may get other values.
+_DEPENDS_ON = ("weights_sha256", "decoding", "evaluation")
 _REMEDY = (
     "Delete it; the same `deepnmt sweep` then writes it again, and evaluates "
     "the finished runs for it."
@@ -266,9 +268,12 @@ class _Sweep:
             prepared_dir=self._prepared_dir,
             say=lambda line: None,
         )
-        folder.check_startable(settled, has_prepared=True)
+        has_prepared = self._prepared_dir is not None
+        folder.check_startable(settled, has_prepared=has_prepared)
+        if has_prepared:
+            check_same_data(folder, self._prepared_dir)
         self._recipes[run.name] = settled
-        changes = find_changes(folder.started(), settled, ignore_data=True)
+        changes = find_changes(folder.started(), settled, has_prepared)
         return folder.is_finished() and folder.has_whole_model() and not changes
 
     def check_models(self, runs):
@@ -353,9 +358,9 @@ class _Sweep:
         summary = folder.read_summary()
         scores = {"valid": _values(summary.get("valid", {}))}
         data = self._recipes[run.name].data
+        made = {key: summary.get(key) for key in _DEPENDS_ON}
         if data.corpora("test") or data.test_pairs:
-            weights = summary["weights_sha256"]
-            scores["test"] = self._known(run, weights)
+            scores["test"] = self._known(run, made)
             if scores["test"] is None:
                 failure = self._process(
                     ["evaluate", folder.directory], log, devices
@@ -363,11 +368,12 @@ class _Sweep:
                 if failure is not None:
                     return SweepResult(run, folder.directory, {}, failure)
                 rows = read_scores(folder.scores_file)
+                weights = made["weights_sha256"]
                 if not rows or rows[-1].get("weights_sha256") != weights:
                     failure = f"{folder.scores_file}: cannot be written"
                     return SweepResult(run, folder.directory, {}, failure)
                 scores["test"] = _values(rows[-1]["scores"])
-                self._record(run, weights, scores)
+        self._record(run, made, scores)
         return SweepResult(run, folder.directory, scores)
 
     def _changes(self, run):
@@ -414,10 +420,13 @@ class _Sweep:
             for process in self._running:
                 process.send_signal(signal.SIGTERM)
 
-    def _known(self, run, weights_sha256):
-        """The test scores that an earlier call has recorded, if any."""
+    def _known(self, run, made):
+        """The test scores of this model and search that are recorded, if any.
+
+        `made` are the entries of `run.json` that they depend on.
+        """
         row = self._read().get(run.name, {})
-        if row.get("weights_sha256") != weights_sha256:
+        if any(row.get(key) != value for key, value in made.items()):
             return None
         return row["scores"].get("test")
 
@@ -427,14 +436,14 @@ class _Sweep:
             return {}
         return read_json(file, _Results, _REMEDY)["runs"]
 
-    def _record(self, run, weights_sha256, scores):
+    def _record(self, run, made, scores):
         file = self._directory / RESULTS_FILE
         with file_lock(file):
             rows = self._read()
             rows[run.name] = {
                 "values": run.values,
                 "seed": run.seed,
-                "weights_sha256": weights_sha256,
+                **made,
                 "scores": scores,
             }
             write_json(file, {"runs": rows})

@@ -14,6 +14,7 @@ from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.data.known_corpora.finding import (
     find_corpus_files,
     find_named_corpus,
+    name_of_file,
 )
 from keras_deepnmt.data.preparation.bad_lines import BadLines
 from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
@@ -112,7 +113,7 @@ def with_translations(
             corpus,
             source=None,
             target=None,
-            name=corpus.name or Path(corpus.source or corpus.file).stem,
+            name=corpus.name or name_of_file(corpus.source or corpus.file),
             file=str(file),
             source_column="source",
             target_column="target",

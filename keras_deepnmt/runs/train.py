@@ -20,6 +20,7 @@ from keras_deepnmt.runs.objective_options import check_objective
 from keras_deepnmt.runs.own_callbacks import callback_classes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import (
+    check_same_data,
     join_run,
     open_data,
     record_changes,
@@ -129,6 +130,8 @@ def train(
             finished = False
         if finished:
             finished = not find_changes(folder.started(), settled, has_prepared)
+        if finished and has_prepared:
+            check_same_data(folder, prepared_dir)
         if not finished:
             check_objective(settled)
             callback_classes(settled)

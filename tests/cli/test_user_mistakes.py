@@ -74,6 +74,14 @@ OPTION_MISTAKES = [
     (["export", "run", "test.source"], "test.source"),
     (["verify", "test.source"], "test.source"),
     (["average", "run", "--last", "1", "--output", "run"], "run"),
+    (
+        ["sweep", "digits.yaml", "--grid", "training.steps=2024-13-01"],
+        "the values of training.steps must be YAML",
+    ),
+    (
+        ["sweep", "digits.yaml", "--grid", "seed=1", "seed=2"],
+        "must have all values of seed in one place",
+    ),
 ]
 
 # A file that is damaged, the damage, the command, and the message.

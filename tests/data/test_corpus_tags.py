@@ -317,6 +317,16 @@ def test_lines_with_tags_of_their_own_need_none(tmp_path, caplog):
     assert decoded(tmp_path / "out", "valid") == pairs
 
 
+def test_a_corpus_of_which_no_pair_is_left_is_judged_by_no_line(
+    tmp_path, caplog
+):
+    empty = tagged(tmp_path, "empty", [("", "")] * 3, None)
+    valid = [empty, tagged(tmp_path, "valid", PAIRS[170:175], "<2de>"), empty]
+    with caplog.at_level(logging.WARNING):
+        prepare(options(two_corpora(tmp_path), valid=valid), tmp_path / "out")
+    assert "has none" not in caplog.text
+
+
 def test_the_command_takes_a_tag_for_each_corpus(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train = two_corpora(tmp_path)

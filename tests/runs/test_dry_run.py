@@ -115,6 +115,10 @@ def test_it_leaves_a_run_that_was_begun_as_it_is(
     assert content(run_dir) == before
     with pytest.raises(UserError, match="`seed` is 7 in this run and 8"):
         dry_run(load_recipe(recipe_file, {"seed": 8}), run_dir, **options)
+    # What replaces the run may have another one.
+    other = load_recipe(recipe_file, {"seed": 8})
+    dry_run(other, run_dir, restart=True, **options)
+    assert content(run_dir) == before
 
 
 @pytest.mark.parametrize(

@@ -159,18 +159,20 @@ def test_a_finished_run_stays_finished_if_more_updates_are_refused(
 def test_other_prepared_data_are_refused_and_both_folders_named(
     run_dir, recipe_file, prepared_dir, prepared_copy
 ):
-    recipe = load_recipe(recipe_file, {**SHORT, "training.steps": 3})
     manifest = json.loads((prepared_copy / "manifest.json").read_text())
     # The same tokenizers, other text.
     manifest["corpora"][-1]["sha256"]["source"] = "0" * 64
     (prepared_copy / "manifest.json").write_text(json.dumps(manifest))
     before = contents(run_dir)
-    with pytest.raises(UserError, match="other prepared data") as info:
-        train(recipe, run_dir, prepared_dir=prepared_copy, quiet=True)
-    assert str(prepared_copy) in str(info.value)
-    assert str(prepared_dir) in str(info.value)
-    assert "\n" not in str(info.value)
-    assert contents(run_dir) == before
+    # Also if nothing is left to do.
+    for steps in (2, 3):
+        recipe = load_recipe(recipe_file, {**SHORT, "training.steps": steps})
+        with pytest.raises(UserError, match="other prepared data") as info:
+            train(recipe, run_dir, prepared_dir=prepared_copy, quiet=True)
+        assert str(prepared_copy) in str(info.value)
+        assert str(prepared_dir) in str(info.value)
+        assert "\n" not in str(info.value)
+        assert contents(run_dir) == before
 
 
 def killed(loop):

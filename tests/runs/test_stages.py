@@ -12,10 +12,12 @@ from broken_runs import interrupt_after
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.recipes.changing_keys import Changing
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.recipes.stage_schema import StageRecipe
 from keras_deepnmt.runs.build import plan_batches
 from keras_deepnmt.runs.callbacks import check_unvalidated
+from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.stages import end_of_gain, stage_starts
 
@@ -123,6 +125,24 @@ def test_what_cannot_be_a_stage_is_refused(recipe_file, stages, message):
     with pytest.raises(UserError) as error:
         load_recipe(recipe_file, {"training.stages": stages})
     assert message in str(error.value)
+
+
+def test_what_ends_a_stage_by_patience_does_not_change_silently(recipe_file):
+    def kinds(stages, **changes):
+        started = load_recipe(recipe_file, {"training.stages": stages})
+        changed = {f"training.{key}": it for key, it in changes.items()}
+        given = load_recipe(recipe_file, {"training.stages": stages, **changed})
+        return [change.changing for change in find_changes(started, given)]
+
+    metric = {"early_stopping_metric": "val_loss"}
+    when = {"validate_every": 1, "validation_beams": 3}
+    with_patience = [{"patience": 1}, {}]
+    # The stages that are over would have ended after other updates.
+    assert kinds(with_patience, **metric) == [Changing.FIXED]
+    assert kinds(with_patience, **when) == [Changing.ON_REQUEST] * 2
+    by_epochs = [{"epochs": 1}, {}]
+    assert kinds(by_epochs, **metric) == [Changing.FINAL]
+    assert kinds(by_epochs, **when) == [Changing.FREE] * 2
 
 
 def history(*values):

@@ -1,5 +1,6 @@
 """Sweeps: their runs, what is refused before training, and whole ones."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -158,6 +159,14 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
     # Recorded, so not evaluated again.
     assert sweep(recipe_file, folder, seeds=[7], **options) == [good]
     assert len(reached) == 3
+    # Other translations of the same weights are not those that were scored.
+    file = folder / "dropout=0.3,seed=7" / "run.json"
+    made = json.loads(file.read_text())
+    for name, value in (("num_beams", 1), ("num_beams", 2)):
+        made["decoding"][name] = value
+        file.write_text(json.dumps(made))
+        sweep(recipe_file, folder, seeds=[7], **options)
+        assert reached.pop() == "evaluate" and len(reached) == 3
     words = ["sweep", recipe_file, "--output", folder, "--grid"]
     words += [f"{DROPOUT}=0.3", "--seeds", "1,7", "--prepared", prepared_dir]
     assert main([str(word) for word in words]) == 2
@@ -189,6 +198,23 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
             seeds=[7],
             overrides={"model.overrides.hidden_dim": 16},
             **options,
+        )
+    # Nor with other data, however they are given.
+    other = tmp_path / "other"
+    shutil.copytree(prepared_dir, other)
+    manifest = other / "manifest.json"
+    manifest.write_text(f"{manifest.read_text()}\n")
+    with pytest.raises(UserError, match="other prepared data"):
+        sweep(
+            recipe_file, folder, seeds=[7], **options | {"prepared_dir": other}
+        )
+    with pytest.raises(UserError, match="`data.vocabulary_size` is"):
+        sweep(
+            recipe_file,
+            folder,
+            seeds=[7],
+            grid=options["grid"],
+            overrides={"data.vocabulary_size": 99},
         )
 
 

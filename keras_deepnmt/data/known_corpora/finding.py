@@ -150,7 +150,7 @@ def _corpus_files(corpus, languages, file, paths, copies=(), **others):
     alignments = corpus.alignments and LineReader(corpus.alignments)
     source, target = map(Path, paths[::-1] if corpus.reversed else paths)
     return CorpusFiles(
-        name=corpus.name or Path(file).name.split(".")[0],
+        name=corpus.name or name_of_file(file),
         source=source,
         target=target,
         weight=corpus.weight,
@@ -161,6 +161,16 @@ def _corpus_files(corpus, languages, file, paths, copies=(), **others):
         copies=(*copies, *([alignments.copy] if alignments else ())),
         **others,
     )
+
+
+def name_of_file(file: str | Path) -> str:
+    """Returns the name of a corpus of files that was given none.
+
+    Example:
+    >>> name_of_file("text/mono.de.gz")
+    'mono'
+    """
+    return Path(file).name.split(".")[0]
 
 
 def _sides(corpus, split):

@@ -382,8 +382,8 @@ class FolderWriter:
             first_lines = itertools.accumulate(
                 (entry["pairs"] for entry in entries), initial=0
             )
-            for corpus, first_line in zip(
-                self.corpora.get(split, ()), first_lines, strict=False
+            for corpus, entry, first_line in zip(
+                self.corpora.get(split, ()), entries, first_lines, strict=False
             ):
                 place = f"the {split} corpus {corpus.name} ({corpus.source})"
                 if corpus.tag not in (None, *tags):
@@ -393,6 +393,8 @@ class FolderWriter:
                         f"of {', '.join(filter(None, tags)) or 'none'}."
                     )
                 elif corpus.tag is None and None not in tags:
+                    if not entry["pairs"]:
+                        continue
                     with open(
                         self.folder / text_file(split, "source"),
                         encoding="utf-8",
