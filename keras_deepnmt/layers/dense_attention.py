@@ -20,11 +20,11 @@ class DenseAttention(keras.layers.Layer):
     source embeddings e it computes (Shen et al., 2018, Eq. 9 and 10), with
     `F(Q, K, V) = sqrt(S) softmax(Q K^T) V` for S real source positions:
 
-        q = sqrt(1/2) (W_q z + e_t)
-        variant 1:  K = W [h^L; ...; h^1],  a = F(q, K, sqrt(1/2) (K + e))
-        variant 2:  K_i = W_i h^i,
+        q = sqrt(1/2) (W_q z + b_q + e_t)
+        variant 1:  K = W [h^L; ...; h^1] + b,  a = F(q, K, sqrt(1/2) (K + e))
+        variant 2:  K_i = W_i h^i + b_i,
                     a = sqrt(1/n) sum_i F(q, K_i, sqrt(1/2) (K_i + e))
-        output = W_o a
+        output = W_o a + b_o
 
     Here `variant` is the number of the paper's DenseAtt.
     Differs from the paper: as its two parts do.

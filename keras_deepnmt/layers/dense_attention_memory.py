@@ -33,9 +33,10 @@ class DenseAttentionMemory(keras.layers.Layer):
 
     Here `variant` is the number of the paper's DenseAtt. With the state of the
     last layer alone, both are the memory of Gehring et al. (2017).
-    Differs from the paper: the text has a projection of [h^i; h^0] in V_i;
-    here V_i is that of the released code, whose states include the last
-    summary or the first layer's input.
+    Differs from the paper: there V has a projection of its own, and adds a
+    projected h^0 (Eq. 9) or projects [h^i; h^0] (Eq. 10); here both variants
+    have the V of the released code, whose states include the last summary or
+    the first layer's input.
     Cost: `D (D_1 + ... + D_L) + 2 n D` parameters for n = 1 or L pairs.
 
     Args:

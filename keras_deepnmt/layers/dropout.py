@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.argument_checks import check_probability
+
 
 def mix_bits(x):
     """Hashes int32 numbers: one changed input bit changes half of the result.
@@ -51,7 +53,7 @@ class Dropout(keras.layers.Dropout):
         As `inputs`; activations that are kept are divided by `1 - rate`.
 
     Raises:
-        ValueError: if `rate` is outside [0, 1].
+        ValueError: if `rate` is outside [0, 1).
 
     Masking: passes the inputs' mask through.
 
@@ -66,6 +68,7 @@ class Dropout(keras.layers.Dropout):
     """
 
     def __init__(self, rate, seed=None, **kwargs):
+        check_probability("rate", rate)
         super().__init__(rate, seed=seed, **kwargs)
 
     def call(self, inputs, training=False):

@@ -48,7 +48,9 @@ class HybridSelfAttention(MultiHeadAttention):
     Differs from the paper: the forward and backward branches include the
     position itself unless `strict`; a position that may attend to no key gets
     zeros; the branches are fused before W_O; as in `MultiHeadAttention`, keys
-    have no bias, and Q, K and V start with a tenth of Glorot's variance.
+    have no bias, and Q, K and V start with a tenth of Glorot's variance. The
+    paper gives no k: 2 is chosen here. That gates have no bias and the inner
+    width D / 32 follows from its parameter counts.
     Cost: in addition to multi-head attention, O(n B N T S) time for n branches,
     and weights: "sum" 0, "concat" `n D^2`, "gated_sum"
     `2 n D^2 / gate_reduction`.
@@ -57,7 +59,7 @@ class HybridSelfAttention(MultiHeadAttention):
         num_heads: int. Number of heads N; must divide the query's width D.
         branches: list of distinct names from `"global"`, `"forward"`,
             `"backward"` and `"local"`. In a decoder, leave out `"backward"`.
-        window: int, or list of ints for one local branch each. Number of
+        window: int, or list of distinct ints for a local branch each. Number of
             positions that a local branch sees on each side.
         fusion: `"sum"`, `"concat"` or `"gated_sum"`.
         gate_reduction: int. D divided by the inner width of a gate, which is
@@ -83,9 +85,9 @@ class HybridSelfAttention(MultiHeadAttention):
         order of `branch_names`, if `return_attention_scores=True`.
 
     Raises:
-        ValueError: for unknown or repeated branches, an unknown fusion or a
-            negative window; at call, for a value of another length than the
-            query, and for `"backward"` with a causal mask or a cache.
+        ValueError: for unknown or repeated branches, an unknown fusion, and a
+            negative or repeated window; at call, for a value of another length
+            than the query, and for `"backward"` with a causal mask or a cache.
 
     Masking: as in `MultiHeadAttention`; masks apply to every branch.
 
@@ -124,9 +126,10 @@ class HybridSelfAttention(MultiHeadAttention):
         _check_branches(branches)
         is_list = isinstance(window, list | tuple)
         windows = tuple(window) if is_list else (window,)
-        if not windows or not all(map(_is_window, windows)):
+        is_valid = windows and all(map(_is_window, windows))
+        if not is_valid or len(set(windows)) < len(windows):
             raise ValueError(
-                "`window` must be an int >= 0 or a list of them. "
+                "`window` must be an int >= 0 or a list of distinct ones. "
                 f"Received: window={window}."
             )
         check_choice("fusion", fusion, FUSIONS)

@@ -21,7 +21,6 @@ from keras_deepnmt.layers.cloning import (
     initializer_config,
     position_argument,
     prototype_config,
-    prototype_of,
 )
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
@@ -50,8 +49,8 @@ class MultiLayerAttention(keras.layers.Layer):
     Here `num_layers` is the paper's k; AGG is an `AggregationNode`. With k = 1
     it is a plain attention, without AGG.
     Differs from the paper: as `MultiHeadAttention` (key bias, initial Q, K, V).
-    The paper does not say which blocks have it: in a model blocks 1 to k keep a
-    plain attention (`at_block`), since the embedding is not a layer. There
+    The paper does not say which blocks have it: in a model blocks 1 to k have
+    one plain attention (`at_block`), since the embedding is not a layer. There
     `H^(l-1)` is the block's input, also after an aggregation; the lower states
     are outputs of blocks, with dense aggregation those before the sum of Eq. 4.
     Cost: k attentions and a node of k inputs: `4 k D^2 + (k + 1) D F` weights.
@@ -175,14 +174,12 @@ class MultiLayerAttention(keras.layers.Layer):
             number: int. Number of the block, from 1.
 
         Returns:
-            This layer if there are at least k blocks below; otherwise the
-            prototype `attention`, an unbuilt layer, or `None` if there is none.
+            This layer if there are at least k blocks below; otherwise one
+            attention like its k, an unbuilt layer.
         """
         if number > self.num_layers:
             return self
-        if self.attention is None:
-            return None
-        return prototype_of(self.attention)
+        return self._make_attention("self_attention")
 
     def build(self, query_shape, layer_states_shape=None):
         check_sequence("query", query_shape)

@@ -26,9 +26,9 @@ class MultiStepAttention(keras.layers.Layer):
     and values of width D (Shen et al., 2018, Eq. 8 to 10) it computes, for S
     real source positions:
 
-        q = sqrt(1/2) (W_q z + e)
+        q = sqrt(1/2) (W_q z + b_q + e)
         context = sqrt(1/n) sum_i sqrt(S) softmax(q K_i^T) V_i
-        output = W_o context
+        output = W_o context + b_o
 
     With n = 1 this is the multi-step attention of Gehring et al. (2017), or,
     with keys from concatenated layers, DenseAtt-1 (Eq. 9); with one pair for

@@ -54,7 +54,8 @@ class RoleInteraction(ContextualizedEmbedding):
             embeddings, before the roles are predicted. `None` is the value of
             `dropout`; 0 if the model drops embeddings itself.
         output_initializer: Keras initializer of each `U_i`, or of `U_o` with
-            rank 1. `None` is Glorot uniform. With `"zeros"` and `residual` the
+            rank 1; one with a seed gives all `U_i` the same values. `None` is
+            Glorot uniform. With `"zeros"` and `residual` the
             layer returns the embeddings as they are until it is trained, so
             that it can be added to a trained model.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
@@ -148,9 +149,16 @@ class RoleInteraction(ContextualizedEmbedding):
         self.role_kernels = self.add_weight(
             name="role_kernels",
             shape=(self.num_roles, width, width),
-            initializer=keras.initializers.get(
-                self.output_initializer or uniform
-            ),
+            initializer=self._draw_each if self.output_initializer else uniform,
+        )
+
+    def _draw_each(self, shape, dtype=None):
+        """Initializes each matrix by itself, for the same reason."""
+        initializer = keras.initializers.get(self.output_initializer)
+        # An initializer repeats its values; a clone has others.
+        clone = getattr(initializer, "clone", lambda: initializer)
+        return ops.stack(
+            [clone()(shape[1:], dtype=dtype) for _ in range(shape[0])]
         )
 
     def _combine(self, embeddings, roles):

@@ -27,7 +27,8 @@ class SummaryLayer(keras.layers.Layer):
     which has the variance of its terms. In the encoder m = 1 and y is a gated
     convolution of x; in the decoder m = 2, the convolution z and its attention.
     Here `units` is the width n of the layers.
-    Differs from the paper: nothing; the equation is that of the released code.
+    Differs from the paper: its text projects to the size of the embeddings; the
+    width n is that of the released code, as is the equation.
     Without a projection this is the residual connection of Gehring et al.
     (2017), the baseline.
     Cost: `D U + 2 U` parameters, O(B T D U) time.

@@ -53,8 +53,8 @@ class SurfaceFusion(keras.layers.Layer):
     surfaces are the released code's; the key has no bias unless `key_bias`, and
     Q, K and V start with a tenth of Glorot's variance.
     As in that code, hard fusion is not renormalized: it sums to at most 1.
-    Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more;
-    a second projection to V words; O(B T S D) time.
+    Cost: `4 D^2 + 3 D` parameters, with `feed_forward` `2 D F + F + D` more,
+    with `gate` `2 D` more; a second projection to V words; O(B T S D) time.
 
     Args:
         mode: `"hard"`, `"soft"` or `"gate"`.
@@ -82,7 +82,8 @@ class SurfaceFusion(keras.layers.Layer):
     Call arguments:
         inputs: float tensor `(B, T, D)`, decoder states; with a static cache
             `(B*K, 1, D)`.
-        memory: float tensor `(B, S, D)`. Ignored if a cache is passed.
+        memory: float tensor `(B, S, D)`, needed for `surface="attention"`.
+            Ignored if a cache is passed.
         source_embeddings: float tensor `(B, S, D)`, without positions.
         memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
             means that all tokens are real.
@@ -100,7 +101,8 @@ class SurfaceFusion(keras.layers.Layer):
 
     Raises:
         ValueError: for an option out of range; at build, for embeddings of
-            another width than the inputs; at call, without a projection.
+            another width than the inputs; at call, without a projection, and
+            without the memory or the embeddings that are needed.
 
     Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
     `memory` or `source_embeddings`; target positions are independent. The mask
@@ -229,6 +231,12 @@ class SurfaceFusion(keras.layers.Layer):
                 "`source_embeddings` must be passed, or a `static_cache`. "
                 "Received: source_embeddings=None, static_cache=None."
             )
+        if self.surface == "attention" and static_cache is memory is None:
+            raise ValueError(
+                "`memory` must be passed, or a `static_cache`: its states are "
+                'the keys of `surface="attention"`. '
+                "Received: memory=None, static_cache=None."
+            )
         if static_cache is None:
             check_alike(
                 "memory", [memory], "source_embeddings", source_embeddings
@@ -274,8 +282,9 @@ class SurfaceFusion(keras.layers.Layer):
             project: as in the call; used only by `"mean"` and `"max"`.
 
         Returns:
-            Dict of the attention's keys and values, `(B, N, S, H)`; or of
-            `surface` `(B, 1, D)` and its `logits` `(B, 1, V)`, or empty.
+            Dict of the attention's keys, `(B, D, S)`, and values,
+            `(B, N, S, H)`; or of `surface` `(B, 1, D)` and its `logits`
+            `(B, 1, V)`, or empty.
         """
         if self.surface == "attention":
             return self.attention.static_cache(source_embeddings, memory)

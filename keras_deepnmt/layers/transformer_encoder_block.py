@@ -72,7 +72,7 @@ class TransformerEncoderBlock(Block):
         padding_mask: bool tensor `(B, S)`, `True` = real token. `None` means
             that all tokens are real.
         layer_states: list of `num_lower_states` float tensors `(B, S, D)`:
-            the inputs of the blocks below, newest first. Needed only for a
+            the outputs of blocks further below, newest first. Needed only for a
             self-attention that reads them, such as `MultiLayerAttention`.
         training: bool. Whether dropout is active.
 

@@ -40,7 +40,9 @@ class ConvSeq2Seq(Seq2Seq):
       concatenated encoder states, and source embeddings `(B, S, E)`.
 
     Differs from the paper: padding is masked, so that a sentence does not
-    depend on the others in its batch; see also each layer.
+    depend on the others in its batch; with one attention, the gradient that
+    reaches the source embeddings through the encoder is scaled, too (see
+    `GradientScale`); see also each layer.
     Cost: see the layers; `3 V E` parameters of embeddings and softmax.
 
     Args:

@@ -2,7 +2,10 @@
 
 import keras
 
-from keras_deepnmt.layers.argument_checks import check_num_layers
+from keras_deepnmt.layers.argument_checks import (
+    check_num_layers,
+    check_probability,
+)
 from keras_deepnmt.layers.conv_decoder_block import ConvDecoderBlock
 from keras_deepnmt.layers.conv_encoder_block import ConvEncoderBlock
 from keras_deepnmt.layers.dense_attention_memory import DenseAttentionMemory
@@ -42,6 +45,7 @@ EMBEDDING_STDDEV = 0.1
 def check_arguments(arguments):
     """Raises a `ValueError` for invalid arguments of `models.ConvSeq2Seq`."""
     check_num_layers(arguments)
+    check_probability("dropout", arguments["dropout"])
     for name in SIZES:
         value = arguments[name]
         values = value if isinstance(value, list | tuple) else [value]

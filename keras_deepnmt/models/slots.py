@@ -100,7 +100,7 @@ class LayerCaches:
     def arguments_of_block(self, name, mask_name="attention_mask"):
         """As `arguments`; a block without a cache gets an empty one.
 
-        A summary layer, for instance, reads no earlier positions.
+        One without convolution (`kernel_size=1`) reads no earlier positions.
         """
         empty = {"cache": {}, "cache_index": self._index}
         return self.arguments(name, mask_name) or empty

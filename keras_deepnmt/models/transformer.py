@@ -137,7 +137,8 @@ class Transformer(Seq2Seq):
         max_length: int. Longest source or target, in tokens.
         encode_end: bool. Whether the encoder reads the token that ends the
             source. Without it an empty source has no token to attend to, and
-            all positions have the same attention.
+            attention to it gives zeros. The share of `layer_diversity` in the
+            loss of a batch counts this token in either case.
         dtype: dtype policy of all layers.
         **kwargs: `name`, `trainable`.
 

@@ -2,7 +2,10 @@
 
 import keras
 
-from keras_deepnmt.layers.argument_checks import check_num_layers
+from keras_deepnmt.layers.argument_checks import (
+    check_num_layers,
+    check_probability,
+)
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
     prototype_config,
@@ -56,6 +59,7 @@ SIZES = (
 def check_arguments(arguments):
     """Raises a `ValueError` for invalid arguments of `models.Transformer`."""
     check_num_layers(arguments)
+    check_probability("dropout", arguments["dropout"])
     for name in SIZES:
         if arguments[name] < 1:
             raise ValueError(

@@ -37,13 +37,13 @@ def _hybrid(arguments, fusion, **options):
 
 @_register
 def hybrid_self_attention_sum(arguments):
-    """Global, forward, backward and local branches, added (Eq. 12)."""
+    """Global, forward, backward and local branches, added (Eq. 13)."""
     return {"encoder_self_attention": _hybrid(arguments, "sum")}
 
 
 @_register
 def hybrid_self_attention_concat(arguments):
-    """Global, forward, backward and local branches, concatenated (Eq. 12)."""
+    """Global, forward, backward and local branches, concatenated (Eq. 13)."""
     return {"encoder_self_attention": _hybrid(arguments, "concat")}
 
 

@@ -100,7 +100,7 @@ def test_compiled_masks_are_those_of_eager_calls():
         )
 
 
-@pytest.mark.parametrize("rate", [-0.1, 1.5])
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
 def test_refuses_a_rate_outside_its_range(rate):
     with pytest.raises(ValueError, match=f"{rate}"):
         Dropout(rate)

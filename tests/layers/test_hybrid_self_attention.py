@@ -359,6 +359,7 @@ def test_refuses_a_static_cache(states):
     [
         ({"branches": ("global", "left")}, "distinct names.*left"),
         ({"branches": ("local", "local")}, "distinct names"),
+        ({"window": [2, 2]}, "list of distinct ones. Received: window=.2, 2"),
         ({"branches": ()}, "distinct names"),
         ({"window": -1}, "window=-1"),
         ({"window": [2, -3]}, r"window=\[2, -3\]"),

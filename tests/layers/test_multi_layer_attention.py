@@ -11,6 +11,7 @@ from keras_deepnmt.layers import (
     AggregationNode,
     MultiHeadAttention,
     MultiLayerAttention,
+    RotaryPositionEmbedding,
 )
 
 B, T, N, H, F = 3, 5, 2, 7, 11
@@ -81,8 +82,17 @@ def test_one_layer_is_the_plain_attention(layer_states):
 
 
 def test_a_block_with_too_few_layers_below_keeps_the_plain_attention():
-    layer = MultiLayerAttention(N, num_layers=3)
-    assert [layer.at_block(number) for number in (1, 2, 3)] == [None] * 3
+    options = {
+        "attention_dropout": 0.3,
+        "key_bias": True,
+        "relative_position": RotaryPositionEmbedding(),
+    }
+    layer = MultiLayerAttention(N, num_layers=3, **options)
+    for number in (1, 2, 3):
+        plain = layer.at_block(number)
+        assert isinstance(plain, MultiHeadAttention) and not plain.built
+        given = MultiHeadAttention(N, **options).get_config()
+        assert plain.get_config() == given | {"name": plain.name}
     assert layer.at_block(4) is layer and layer.at_block(6) is layer
     assert layer.reads_layer_states
 
@@ -91,7 +101,8 @@ def test_a_prototype_stands_in_every_block(layer_states):
     prototype = MultiHeadAttention(N, key_bias=True, use_bias=False)
     layer = built(2, attention=prototype)
     plain = layer.at_block(1)
-    assert plain.get_config() == prototype.get_config()
+    given = prototype.get_config()
+    assert plain.get_config() == given | {"name": plain.name}
     assert not plain.built
     paths = {weight.path for weight in layer.attentions[0].weights}
     assert any(path.endswith("key/bias") for path in paths)

@@ -91,8 +91,9 @@ def test_with_a_tensor_of_zeros_only_the_embedding_is_left(inputs, rank_one):
     np.testing.assert_array_equal(layer(inputs), inputs)
 
 
-def test_a_role_s_matrix_starts_as_glorot_s():
-    layer = RoleInteraction(3)
+@pytest.mark.parametrize("initializer", [None, "glorot_uniform"])
+def test_a_role_s_matrix_starts_as_glorot_s(initializer):
+    layer = RoleInteraction(3, output_initializer=initializer)
     layer.build((B, S, 64))
     kernels = np.asarray(layer.role_kernels)
     limit = np.sqrt(6 / (64 + 64))
@@ -100,6 +101,7 @@ def test_a_role_s_matrix_starts_as_glorot_s():
     np.testing.assert_allclose(
         kernels.std(axis=(1, 2)), limit / np.sqrt(3), rtol=0.05
     )
+    assert not np.allclose(kernels[0], kernels[1], atol=limit / 10)
 
 
 @pytest.mark.parametrize("role_encoder", ["lstm", "cnn"])

@@ -338,6 +338,13 @@ def test_refuses_embeddings_of_another_width(tensors):
         SurfaceFusion()(**tensors, project=keras.layers.Dense(V))
 
 
+@pytest.mark.parametrize("missing", ["memory", "source_embeddings"])
+def test_attention_needs_keys_and_values(tensors, missing):
+    del tensors[missing]
+    with pytest.raises(ValueError, match=f"`{missing}` must be passed"):
+        SurfaceFusion()(**tensors, project=keras.layers.Dense(V))
+
+
 def test_refuses_to_guess_a_projection(tensors):
     with pytest.raises(ValueError, match="project=None"):
         SurfaceFusion()(**tensors)
