@@ -1,5 +1,6 @@
 """Reads YAML that may come from a stranger: plain values, and bounded."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,35 @@ from keras_deepnmt.errors import UserError
 _MOST_CHARACTERS = 1_000_000
 _MOST_VALUES = 100_000
 _MOST_LEVELS = 50
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads numbers such as 1e-5, which are texts for PyYAML, as numbers."""
+
+
+# As in YAML 1.2; PyYAML needs a point and a sign.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def yaml_value(text: str) -> Any:
+    """Returns the value of a short text, such as that of an option.
+
+    Raises:
+        ValueError: if the text is not YAML.
+
+    Example:
+    >>> yaml_value("[1e-5, no]")
+    [1e-05, False]
+    """
+    try:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        # PyYAML raises `ValueError` itself for a date such as 2020-13-45.
+        raise ValueError(str(error)) from error
 
 
 def read_yaml(
@@ -61,7 +91,7 @@ def parse_yaml(text: str, place: object) -> tuple[Any, yaml.Node | None]:
     keras_deepnmt.errors.UserError: recipe, line 1: must have at most 50 lev...
     """
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None, None

@@ -73,8 +73,8 @@ def report(
     run_dirs = [str(run_dir) for run_dir in run_dirs]
     for run_dir in run_dirs:
         # A damaged record, too.
-        RunFolder(run_dir).recipe()
-        RunFolder(run_dir).history()
+        RunFolder.find(run_dir).recipe()
+        RunFolder.find(run_dir).history()
     show("Translating the test set")
     text = translate_runs(
         run_dirs,

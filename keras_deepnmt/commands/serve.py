@@ -430,7 +430,7 @@ def _engine(
 
         if not is_version(folder):
             folder = folder / str(number)
-        return ExportEngine(folder)
+        return ExportEngine(folder, options.batch_size)
 
     if find_engine(folder) is not None:
         from keras_deepnmt.server.ctranslate2_engine import CTranslate2Engine

@@ -1,6 +1,5 @@
 """`deepnmt sweep`: trains a recipe with several seeds and values."""
 
-import yaml
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
@@ -16,6 +15,7 @@ from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.terminal_text import table_text
+from keras_deepnmt.yaml_files import yaml_value
 
 EXAMPLE = """
 deepnmt sweep transformer_tiny.multi30k_en_de --seeds 3
@@ -135,8 +135,8 @@ def _read_grid(words):
                 f"Received: {' '.join(words)}"
             )
         try:
-            grid[key] = yaml.safe_load(f"[{values}]")
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            grid[key] = yaml_value(f"[{values}]")
+        except ValueError as error:
             raise UserError(
                 f"`--grid`: the values of {key} must be YAML with commas "
                 f"between them. Received: {values}"

@@ -436,9 +436,11 @@ def _translate(
         nbest = choice.choose(
             translator, lines.reads, nbest, partial(_warn, warnings, lines)
         )
-        nbest, checked = lines.finish(
-            nbest, partial(_finish_again, choice, translator)
-        )
+        # Markup is placed by alignments, of `--alignment-layer`.
+        with _refused_layer():
+            nbest, checked = lines.finish(
+                nbest, partial(_finish_again, choice, translator)
+            )
         for place, (text, hypotheses) in enumerate(
             zip(texts, checked, strict=True)
         ):

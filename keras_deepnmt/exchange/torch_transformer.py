@@ -237,9 +237,7 @@ def _model(given, tensors, vocabularies):
     )
     if not given.scale_embeddings:
         arguments["embedding_scale"] = 1.0
-    tables = [
-        tensors.take(name).reshape(-1, width) for name in given.position_tables
-    ]
+    tables = [_table_of(tensors, name, width) for name in given.position_tables]
     if given.positions == "learned":
         arguments |= _learned_positions(given, tables, weights)
     elif given.positions is not None:
@@ -249,6 +247,18 @@ def _model(given, tensors, vocabularies):
         if given.positions == "interleaved":
             weights = with_sines_first(weights, width)
     return weights, arguments
+
+
+def _table_of(tensors, name, width):
+    """A table of positions, which may have an axis for the batch."""
+    table = tensors.take(name)
+    if table.ndim < 2 or table.shape[-1] != width:
+        raise UserError(
+            f"{tensors.origin}: the table of positions {name} must have "
+            f"{width} columns, as the model. Received: shape "
+            f"{tuple(table.shape)}. Name another tensor in `position_tables`."
+        )
+    return table.reshape(-1, width)
 
 
 def _block(tensors, side, number, theirs, given):

@@ -91,10 +91,15 @@ class BatchQueue:
         max_waiting: largest number of sentences that wait.
         num_threads: number of threads that call `compute`.
         wait_s: seconds for which a batch waits for more sentences.
-        prepare: function that is called first, such as a warm-up.
+        prepare: function that is called first, such as a warm-up. It takes a
+            function that says whether the queue was closed, and may end early
+            then.
         name: name of the threads.
         on_batch: function that is called after each batch, with its kind, the
             number of sentences, and the seconds that it took.
+
+    Attributes:
+        ready: a `Future` that is done when `prepare` is.
 
     Example:
     >>> queue = BatchQueue(lambda kind, texts: [t.upper() for t in texts])
@@ -111,7 +116,7 @@ class BatchQueue:
         max_waiting: int = 4096,
         num_threads: int = 1,
         wait_s: float = 0.005,
-        prepare: Callable[[], None] | None = None,
+        prepare: Callable[[Callable[[], bool]], None] | None = None,
         name: str = "batches",
         on_batch: Callable[[Hashable, int, float], None] | None = None,
     ):
@@ -242,7 +247,7 @@ class BatchQueue:
     def _run(self, prepare):
         try:
             if prepare is not None:
-                prepare()
+                prepare(lambda: self._is_closed)
         except BaseException as error:
             with self._changed:
                 self._is_closed = True

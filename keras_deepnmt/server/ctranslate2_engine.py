@@ -1,6 +1,6 @@
 """Translates for a server with CTranslate2, from a folder of an export."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class CTranslate2Engine(Engine):
         self.most_hypotheses = self._model.options["beam_size"]
         self.batch_size = batch_size or type(self).batch_size
 
-    def warm_up(self) -> None:
+    def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         self.translate(self.most_hypotheses, ["a"])
 
     def lengths(self, texts: Sequence[str]) -> list[int]:

@@ -67,8 +67,11 @@ class Engine:
     signatures: tuple[str, ...] = tuple(ROW_INPUTS)
     tasks: Mapping[str, TaskFunction] = {}
 
-    def warm_up(self) -> None:
-        """Compiles and loads all that the engine needs for any request."""
+    def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Compiles and loads all that the engine needs for any request.
+
+        It ends early when `is_stopped` says that there will be none.
+        """
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each sentence, or an estimate."""

@@ -1,7 +1,7 @@
 """Translates for a server with the SavedModel of an export."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,15 @@ class ExportEngine(Engine):
 
     Args:
         version_dir: the folder of a version.
+        batch_size: the number of sentences to compute together.
     """
 
-    def __init__(self, version_dir: str | Path):
+    def __init__(self, version_dir: str | Path, batch_size: int | None = None):
         self._client = SavedModelClient(version_dir)
+        self.batch_size = batch_size or type(self).batch_size
         self.most_hypotheses = self._client.description["num_beams"]
 
-    def warm_up(self) -> None:
+    def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         # TensorFlow optimizes each graph when it runs first.
         self.translate(1, ["a", "a dog"])
         self.translate(self.most_hypotheses, ["a"])

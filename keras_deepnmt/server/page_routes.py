@@ -173,6 +173,10 @@ def page_routes(
         number = min(asked.number, version.engine.most_hypotheses)
         text = tagged_sentence(asked.text, _direction(model, asked.into).tag)
         if asked.prefix:
+            if "translate_given" not in version.engine.signatures:
+                raise RequestError(
+                    400, f"{model.name} cannot complete a given beginning."
+                )
             call = Call("translate_given", number)
             row: tuple = (text, asked.prefix, (), 0)
         else:

@@ -63,8 +63,8 @@ class Version:
         ready = self.queue.ready
         return ready.done() and ready.exception() is None
 
-    def _warm_up(self):
-        self.engine.warm_up()
+    def _warm_up(self, is_stopped):
+        self.engine.warm_up(is_stopped)
         for name, task in self.engine.tasks.items():
             # Functions that have nothing to warm name no rows.
             if rows := getattr(task, "warm_up_rows", ()):

@@ -150,13 +150,14 @@ def _text(name, value):
 
 def _number(name, value, kind):
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # JSON may have numbers that are infinite here, such as 1e999.
+    if is_number and not abs(value) <= _LARGEST:
+        raise ValueError(f"{name} is too large.")
     if not is_number or (kind is int and value != int(value)):
         raise ValueError(
             f"{name} must be {'an integer' if kind is int else 'a number'}. "
             f"Received: {_shown(value)}"
         )
-    if abs(value) > _LARGEST:
-        raise ValueError(f"{name} is too large.")
     return kind(value)
 
 

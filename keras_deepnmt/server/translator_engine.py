@@ -3,7 +3,7 @@
 import contextlib
 import math
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -64,7 +64,7 @@ class TranslatorEngine(Engine):
         self._state = translator.search_state
         self._graph = None
 
-    def warm_up(self) -> None:
+    def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         translator, batch_size = self._translator, self._translator.batch_size
         shapes = []
         if translator.compiled:
@@ -75,6 +75,8 @@ class TranslatorEngine(Engine):
         counts = [[*shape, tuned.MANY_SENTENCES] for shape in shapes]
         used = []
         for shape in shapes:
+            if is_stopped():
+                return
             # Each has a program, though some count as two.
             translator.search_state = {"num_sentences": counts, "shapes": []}
             self._search_padding(*shape)

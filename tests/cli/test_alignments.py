@@ -96,12 +96,18 @@ def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
         assert all(hypothesis.text.startswith("x") for hypothesis in found)
 
 
-def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits):
+def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits, tmp_path):
     words = ["translate", digits / "run", "-q"]
     options = ["--allow-unknown", "false", "--replace-unknown"]
     assert "Give --allow-unknown true" in refused(*words, *options)
     error = refused(*words, "--replace-unknown", "missing.tsv")
     assert "missing.tsv" in error
     # Also where no token is unknown.
-    error = refused(*words, "--alignment-layer", "9", "--replace-unknown")
+    layer = ["--alignment-layer", "9"]
+    error = refused(*words, *layer, "--replace-unknown")
+    assert "--alignment-layer must be a decoder block" in error
+    source = tmp_path / "marked"
+    source.write_text("<b>1</b> 2 3\n")
+    words += ["--input", source, "--no-compile"]
+    error = refused(*words, *layer, "--keep-markup")
     assert "--alignment-layer must be a decoder block" in error

@@ -189,6 +189,20 @@ def test_a_mistake_is_told_before_anything_starts(
     assert message in refused(*here, *changes)
 
 
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (["--tag", "<2xx>"], "must be a user-defined symbol"),
+        (["--target-language", "xx"], "Received: xx"),
+    ],
+)
+def test_a_tag_that_was_not_learned_leaves_the_folder_free(
+    refused, here, changes, message
+):
+    assert message in refused(*here, *changes)
+    assert not os.path.exists("out/translate-files.json")
+
+
 def test_ray_is_needed_only_here(refused, here, monkeypatch):
     monkeypatch.setattr(translate_files, "ray_session", ray_session)
     monkeypatch.setitem(sys.modules, "ray", None)

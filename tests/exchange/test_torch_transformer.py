@@ -158,6 +158,12 @@ LINEAR = "transformer.encoder.layers.1.linear1.weight"
         (lambda f: change(f, num_heads=3), "the model: .*3"),
         (lambda f: change(f, position_tables=["source.weight"]), "differ by"),
         (
+            lambda f: change(
+                f, position_tables=[LINEAR.replace("linear1", "linear2")]
+            ),
+            "must have 8 columns, as the model. Received: shape .*12",
+        ),
+        (
             lambda f: change(f, positions="learned"),
             "`position_tables` must name",
         ),

@@ -303,7 +303,7 @@ def test_closing_may_drop_what_waits(busy, model):
 def test_it_is_ready_when_it_is_prepared():
     begun = threading.Event()
     queue = BatchQueue(
-        lambda kind, items: items, prepare=lambda: begun.wait(SECONDS)
+        lambda kind, items: items, prepare=lambda _: begun.wait(SECONDS)
     )
     job = submit(queue, "a")
     assert not queue.ready.done()
@@ -313,8 +313,25 @@ def test_it_is_ready_when_it_is_prepared():
     queue.close()
 
 
+def test_closing_ends_what_prepares_it_early():
+    begun = threading.Event()
+
+    def prepare(is_closed):
+        begun.set()
+        for _ in range(10 * SECONDS):
+            if is_closed():
+                return
+            time.sleep(0.1)
+        pytest.fail("it was prepared to its end")
+
+    queue = BatchQueue(lambda kind, items: items, prepare=prepare)
+    assert begun.wait(SECONDS)
+    queue.close(drop=True)
+    queue.ready.result(SECONDS)
+
+
 def test_it_says_why_it_could_not_be_prepared():
-    def fail():
+    def fail(is_closed):
         raise ValueError("no weights")
 
     queue = BatchQueue(lambda kind, items: items, prepare=fail)

@@ -181,6 +181,15 @@ def test_an_export_only_translates(make_server):
     assert "is an export" in error(hand_in(server, "a", "a.txt"), 400)
 
 
+def test_some_engines_complete_no_beginning(make_server):
+    engine = Capitals()
+    engine.signatures = ("serving_default", "translate_nbest")
+    server = make_server(engine=engine)
+    found = ask(server, "translate", text="a", prefix="B")
+    assert "cannot complete a given beginning" in error(found, 400)
+    assert ask(server, "translate", text="a").status_code == 200
+
+
 def test_a_text_comes_back_line_by_line(make_server):
     # Two lines at a time: a document may have more than a request of others.
     server = make_server(limits=RequestLimits(max_sentences=2))

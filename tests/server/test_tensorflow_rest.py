@@ -142,6 +142,17 @@ def test_a_wrong_input_is_400_and_named(server, inputs, words):
     assert words in error(predict(server, content), 400)
 
 
+def test_an_infinite_number_is_400(server):
+    # Python writes it as Infinity, other clients as a number this large.
+    found = server.client.post(
+        "/v1/models/one:predict",
+        content='{"signature_name": "translate_given", "inputs": '
+        '{"text": ["a"], "num_hypotheses": 1e999}}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert "num_hypotheses is too large" in error(found, 400)
+
+
 def test_what_the_model_refuses_is_400(server):
     content = {
         "signature_name": "translate_given",
@@ -269,7 +280,7 @@ def test_a_version_that_fails_leaves_the_one_before(server):
     model = server.models.by_name["one"]
 
     class Broken(Capitals):
-        def warm_up(self):
+        def warm_up(self, is_stopped):
             raise UserError("damaged")
 
     model._make_version = lambda number: Version(

@@ -89,7 +89,7 @@ class Capitals(Engine):
         self.is_warm.set()
         self.may_go.set()
 
-    def warm_up(self):
+    def warm_up(self, is_stopped=None):
         assert self.is_warm.wait(SECONDS)
 
     def lengths(self, texts):

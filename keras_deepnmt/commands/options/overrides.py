@@ -1,9 +1,8 @@
 """The option `--set KEY=VALUE`, which changes values of a recipe."""
 
-import yaml
-
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.yaml_files import yaml_value
 
 
 def add_overrides(parser: VerbParser) -> None:
@@ -34,8 +33,8 @@ def read_overrides(words: list[str]) -> dict[str, object]:
         if not (key and separator):
             raise UserError(f"`--set` must be KEY=VALUE. Received: {word}")
         try:
-            overrides[key] = yaml.safe_load(value)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            overrides[key] = yaml_value(value)
+        except ValueError as error:
             raise UserError(
                 f"`--set`: the value of {key} must be YAML. Received: {value}"
             ) from error

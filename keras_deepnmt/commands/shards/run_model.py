@@ -6,6 +6,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.decoding import load_translator
+from keras_deepnmt.data.tags import check_has_tag
 from keras_deepnmt.files import lines_sha256
 
 
@@ -20,7 +21,8 @@ class RunModel:
         versions: those of other packages, of which none is noted.
 
     Raises:
-        UserError: if there is no such run, or it is damaged.
+        UserError: if there is no such run, it is damaged, or it has not learned
+            the tag or the language asked for.
     """
 
     def __init__(self, options: Namespace):
@@ -29,6 +31,17 @@ class RunModel:
         self._options = options
         self.versions: dict[str, str] = {}
         self._run = run = open_run(options.run, options.checkpoint)
+        # Now, since the folder of the output records the options.
+        tag = options.tag
+        if options.target_language is not None:
+            tag = run.directions.tag_of(options.target_language)
+        if tag is not None:
+            check_has_tag(
+                getattr(run, f"{run.tag_side}_tokenizer"),
+                tag,
+                "Give one that stands before the training text, or none.",
+                run.tag_side,
+            )
         parts = (
             run.weights_sha256,
             run.source_tokenizer.sha256,
