@@ -1,5 +1,7 @@
 """`deepnmt verify`: compares an export's output with the recorded output."""
 
+import os
+
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
@@ -30,7 +32,9 @@ def add_options(parser: VerbParser) -> None:
         nargs="?",
         help="Address of a model on a server, such as "
         "http://localhost:8501/v1/models/demo or grpc://localhost:8500/demo, "
-        "which must give them. Default: a new process loads the export.",
+        "which must give them. A key that the server asks for is read from the "
+        "environment variable DEEPNMT_API_KEY. Default: a new process loads "
+        "the export.",
     )
 
 
@@ -61,7 +65,8 @@ def _verify_endpoint(directory, url):
     from keras_deepnmt.serving import GrpcClient, RestClient, verify_endpoint
 
     kind = GrpcClient if url.startswith("grpc:") else RestClient
-    found = verify_endpoint(directory, kind(url))
+    client = kind(url, api_key=os.environ.get("DEEPNMT_API_KEY"))
+    found = verify_endpoint(directory, client)
     print(
         f"{url}: {found.num_sentences} golden sentences of "
         f"{found.directory}: equal strings, largest difference of a score "

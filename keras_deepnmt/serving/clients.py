@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.serving.rest_call import check_url, post_json
+from keras_deepnmt.serving.rest_call import (
+    check_api_key,
+    check_url,
+    post_json,
+)
 from keras_deepnmt.serving.served_outputs import checked_outputs
 from keras_deepnmt.serving.verification import find_version, read_description
 from keras_deepnmt.translator.requests import (
@@ -292,12 +296,13 @@ class RestClient(ServingClient):
             the end for that version.
         timeout_s: Seconds for each call, until its answer is complete.
         max_answer_bytes: Largest answer that is read.
+        api_key: The key that the server asks for, if it does.
 
     Raises:
-        UserError: if `url` is not such an address or a number is not positive;
-            by its methods, if the server cannot be reached, rejects the
-            request, refers to another address, or its answer is late, too
-            large or not that of an export.
+        UserError: if `url` is not such an address, a number is not positive or
+            the key has characters that no header can hold; by its methods, if
+            the server cannot be reached, rejects the request, refers to another
+            address, or its answer is late, too large or not that of an export.
 
     Example:
     >>> client = RestClient("http://localhost:8501/v1/models/demo")
@@ -310,8 +315,10 @@ class RestClient(ServingClient):
         url: str,
         timeout_s: float = 60.0,
         max_answer_bytes: int = 2**28,
+        api_key: str | None = None,
     ):
         check_url(url)
+        check_api_key(api_key)
         limits = {"timeout_s": timeout_s, "max_answer_bytes": max_answer_bytes}
         for name, value in limits.items():
             if not (isinstance(value, int | float) and 0 < value < inf):
@@ -321,6 +328,7 @@ class RestClient(ServingClient):
         self.url = url.rstrip("/")
         self.timeout_s = timeout_s
         self.max_answer_bytes = max_answer_bytes
+        self._api_key = api_key
 
     def predict(
         self, signature: str, inputs: dict[str, Any]
@@ -332,6 +340,7 @@ class RestClient(ServingClient):
             content,
             self.timeout_s,
             self.max_answer_bytes,
+            self._api_key,
         )
         number = len(inputs.get("text", inputs.get("source", ())))
         try:

@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving.clients import ServingClient, as_lists
+from keras_deepnmt.serving.rest_call import check_api_key
 from keras_deepnmt.serving.served_outputs import checked_outputs
 from keras_deepnmt.terminal_text import escape_controls
 
@@ -25,9 +26,12 @@ class GrpcClient(ServingClient):
         url: The model's address, such as `grpc://localhost:8500/demo`, or with
             `/versions/3` at the end for that version.
         timeout_s: Seconds for each call.
+        api_key: The key that the server asks for, if it does. It is sent as it
+            is, as all the rest.
 
     Raises:
-        UserError: if `url` is not such an address; by its methods, if the
+        UserError: if `url` is not such an address, or the key has characters
+            that no header can hold; by its methods, if the
             server cannot be reached or rejects the request.
 
     Example:
@@ -35,7 +39,10 @@ class GrpcClient(ServingClient):
     'grpc://localhost:8500/demo'
     """
 
-    def __init__(self, url: str, timeout_s: float = 60.0):
+    def __init__(
+        self, url: str, timeout_s: float = 60.0, api_key: str | None = None
+    ):
+        check_api_key(api_key)
         found = _ADDRESS.fullmatch(url)
         if found is None:
             raise UserError(
@@ -44,6 +51,9 @@ class GrpcClient(ServingClient):
             )
         self.url = url
         self.timeout_s = timeout_s
+        self._metadata = ()
+        if api_key is not None:
+            self._metadata = (("authorization", f"Bearer {api_key}"),)
         self._host, self._name = found["host"], found["name"]
         self._version = found["version"]
 
@@ -74,7 +84,9 @@ class GrpcClient(ServingClient):
         with grpc.insecure_channel(self._host) as channel:
             service = prediction_service_pb2_grpc.PredictionServiceStub(channel)
             try:
-                answer = service.Predict(request, timeout=self.timeout_s)
+                answer = service.Predict(
+                    request, timeout=self.timeout_s, metadata=self._metadata
+                )
             except grpc.RpcError as error:
                 details = escape_controls(" ".join(error.details().split()))
                 raise UserError(

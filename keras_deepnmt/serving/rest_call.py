@@ -47,7 +47,22 @@ def _fault(url):
     return None
 
 
-def post_json(url: str, content: Any, seconds: float, most_bytes: int) -> Any:
+def check_api_key(key: str | None) -> None:
+    """Refuses a key that no header of a request can hold; does not show it."""
+    if key is not None and not (key.isascii() and key.isprintable() and key):
+        raise UserError(
+            "`api_key` must have printable ASCII characters only, and at least "
+            f"one. Received: a text of {len(key)} characters"
+        )
+
+
+def post_json(
+    url: str,
+    content: Any,
+    seconds: float,
+    most_bytes: int,
+    api_key: str | None = None,
+) -> Any:
     """Sends JSON, and returns the JSON of the answer.
 
     Args:
@@ -56,12 +71,17 @@ def post_json(url: str, content: Any, seconds: float, most_bytes: int) -> Any:
         seconds: the time for all of it, from the search for the host to the
             last byte of the answer.
         most_bytes: the size of the largest answer that is read.
+        api_key: the key that the server asks for, if it does.
 
     Raises:
         UserError: if there is no answer, it is too late or too large, the
             server reports an error, or the answer is not JSON.
     """
-    call = _Call(url, json.dumps(content).encode(), seconds, most_bytes)
+    headers = {"Content-Type": "application/json"}
+    if api_key is not None:
+        headers["Authorization"] = f"Bearer {api_key}"
+    body = json.dumps(content).encode()
+    call = _Call(url, body, headers, seconds, most_bytes)
     # In a thread: the timeout of a socket is one of each piece, not of all.
     thread = threading.Thread(target=call.run, daemon=True)
     thread.start()
@@ -82,9 +102,9 @@ def post_json(url: str, content: Any, seconds: float, most_bytes: int) -> Any:
 class _Call:
     """A request in another thread, which `stop` ends."""
 
-    def __init__(self, url, body, seconds, most_bytes):
+    def __init__(self, url, body, headers, seconds, most_bytes):
         self.answer = self.error = None
-        self._url, self._body = url, body
+        self._url, self._body, self._headers = url, body, headers
         self._seconds, self._most_bytes = seconds, most_bytes
         self._lock, self._sockets, self._stopped = threading.Lock(), [], False
 
@@ -109,9 +129,7 @@ class _Call:
             self._sockets.append(opened)
 
     def _ask(self):
-        request = urllib.request.Request(
-            self._url, self._body, {"Content-Type": "application/json"}
-        )
+        request = urllib.request.Request(self._url, self._body, self._headers)
         try:
             opener = _opener(self.note)
             # This timeout only ends the thread where it cannot be stopped.

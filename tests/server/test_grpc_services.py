@@ -177,6 +177,10 @@ def test_limits_and_keys_hold_here_too(make_stubs):
     refused(CODES.PERMISSION_DENIED, stubs.predict, ["a"], metadata=wrong)
     right = [("authorization", "Bearer k")]
     assert stubs.predict(["a"], metadata=right) == ["A"]
+    address = f"grpc://{stubs.address}/one"
+    assert GrpcClient(address, api_key="k").translate(["a"]) == ["A"]
+    with pytest.raises(UserError, match="UNAUTHENTICATED"):
+        GrpcClient(address).translate(["a"])
     for texts in (["a"] * 3, ["a b c d e"]):
         refused(CODES.INVALID_ARGUMENT, stubs.predict, texts, metadata=right)
     large = ["a" * 600]

@@ -209,6 +209,22 @@ def test_limits_and_keys_hold_here_too(make_server):
     assert server.client.get("/v1/models/one/metadata").status_code == 401
 
 
+def test_our_client_has_a_key(make_server, monkeypatch):
+    from keras_deepnmt.serving.clients import RestClient
+
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = make_server(keys=["k"])
+    with threaded_server(server.app) as address:
+        url = f"{address}/v1/models/one"
+        assert RestClient(url, api_key="k").translate(["a"]) == ["A"]
+        for key in (None, "other"):
+            with pytest.raises(UserError, match="key"):
+                RestClient(url, api_key=key).translate(["a"])
+    for key in ("", "a\r\nX: b", "ä"):
+        with pytest.raises(UserError, match="printable ASCII"):
+            RestClient(url, api_key=key)
+
+
 def test_our_client_calls_every_signature(server, monkeypatch):
     from keras_deepnmt.serving.clients import RestClient
 
