@@ -7,10 +7,12 @@
 """
 
 import html.parser
+import importlib
 import json
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -156,6 +158,24 @@ def test_a_report_is_one_page_with_everything(deepnmt, runs):
         "evaluations"
     ]
     assert f"{row['scores']['bleu']['value']:.2f} ± " in found
+
+
+@pytest.mark.thorough
+def test_a_report_is_made_of_a_trained_model(deepnmt, tmp_path, monkeypatch):
+    # What is inside of models does not depend on where they are.
+    module = importlib.import_module("keras_deepnmt.analysis.report")
+    monkeypatch.setattr(module, "analyze", lambda run, **options: [])
+    monkeypatch.chdir(tmp_path)
+    Path("a.de").write_text("Wir sollen oft seltsam sein.\n", "utf-8")
+    Path("a.en").write_text("We should be strange often.\n", "utf-8")
+    done = deepnmt(
+        *("report", "transformer_tiny.demo_de_en", "--resamples", 10),
+        *("--source", "a.de", "--target", "a.en", "--no-compile"),
+    )
+    assert done.code == 0, done.err
+    assert done.out == "report.html\n"
+    page = Path("report.html").read_text("utf-8")
+    assert "We should be strange often." in page
 
 
 def test_a_report_refuses_a_tag_without_a_text(refused, runs):
