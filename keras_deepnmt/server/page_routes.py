@@ -234,10 +234,12 @@ def page_routes(
         model: str,
         name: str,
         into: str | None = None,
+        source: str | None = None,
         progress: bool = False,
     ) -> Response:
         """Translates a document: plain text, XLIFF or TMX.
 
+        `source` is its language, where the model translates several into one.
         With `progress` the answer is lines of JSON. Each says how many of the
         `texts` are `done`; the last one has the `document`, in Base64, and how
         many texts were `cut`, or an `error` with its `status`.
@@ -247,7 +249,7 @@ def page_routes(
         served, version = find_version(models, model)
         _check_task(served, version, "lines")
 
-        direction = _direction(served, into)
+        direction = _direction(served, into, source)
 
         async def translate_lines(lines):
             lines = [tagged_sentence(line, direction.tag) for line in lines]
@@ -330,8 +332,14 @@ def _choice(model, direction):
     }
 
 
-def _direction(model, into):
-    direction = model.direction_into(into)
+def _direction(model, into, source=None):
+    direction = model.direction_into(into, source)
+    if direction is None and model.direction_into(into) is not None:
+        raise RequestError(
+            400,
+            f"`source` must be a language that {model.name} translates into "
+            f"{into}. Received: {source[:20]}",
+        )
     if direction is None:
         known = ", ".join(dict.fromkeys(d.target for d in model.directions))
         raise RequestError(

@@ -118,10 +118,17 @@ class ServedModel:
         """Whether it is warm."""
         return self.current.is_ready
 
-    def direction_into(self, target: str | None) -> Direction | None:
-        """Returns the direction into a language; by default the first one."""
+    def direction_into(
+        self, target: str | None, source: str | None = None
+    ) -> Direction | None:
+        """Returns the direction into a language; by default the first one.
+
+        `source` chooses among several of them.
+        """
         for direction in self.directions:
-            if target in (None, direction.target):
+            if target in (None, direction.target) and (
+                source in (None, direction.source)
+            ):
                 return direction
         return None
 

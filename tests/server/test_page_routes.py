@@ -9,6 +9,7 @@ from importlib import resources
 import pytest
 from toy_server import MODELS, SECONDS, Capitals, look_inside
 
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.server.request_limits import RequestLimits
 
 XLIFF = """<?xml version="1.0" encoding="utf-8"?>
@@ -235,6 +236,19 @@ def test_xliff_and_tmx_come_back_with_translations(server):
     assert re.search(r"<target[^>]*>EIN HUND</target>", answer)
     answer = hand_in(server, TMX, "a.tmx").text
     assert "<seg>EIN HUND</seg>" in answer and "<seg>ein Hund</seg>" in answer
+
+
+def test_a_document_has_one_of_several_source_languages(make_server):
+    both = (Direction("fr", "en", None), Direction("de", "en", None))
+    server = make_server(directions={"one": both})
+    answer = hand_in(server, XLIFF, "a.xlf", into="en", source="de")
+    assert "EIN HUND" in answer.text
+    given = {"into": "en", "source": "fr"}
+    message = error(hand_in(server, XLIFF, "a.xlf", **given), 400)
+    assert "is de, but fr is asked" in message
+    given["source"] = "it"
+    message = error(hand_in(server, XLIFF, "a.xlf", **given), 400)
+    assert "`source` must be a language that one translates into en" in message
 
 
 @pytest.mark.parametrize(

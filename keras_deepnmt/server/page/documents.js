@@ -28,7 +28,10 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     begin();
     try {
       const fields = new URLSearchParams({ model: model.name, name: file.name });
-      if (model.into) fields.set("into", model.into);
+      if (model.into) {
+        fields.set("into", model.into);
+        fields.set("source", model.source);
+      }
       fields.set("progress", "true");
       const path = `page/document?${fields}`;
       let last = {};
