@@ -110,6 +110,7 @@ def export_ctranslate2(
             "dtype": dtype,
             "search": search_arguments(translator.options.as_dict()),
             "max_source_length": translator.max_source_length,
+            "max_target_length": translator.model.max_length,
             "special_pieces": _special_pieces(translator.target_tokenizer),
         }
 

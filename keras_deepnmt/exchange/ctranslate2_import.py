@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.exchange.config_values import section
 from keras_deepnmt.exchange.ctranslate2_binary import read_binary
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
@@ -454,7 +455,8 @@ def _decoding(folder):
     search = {}
     file = folder / EXPORT_FILE
     if file.is_file():
-        search = read_json(file, dict[str, Any]).get("search") or {}
+        content = read_json(file, dict[str, Any])
+        search = section(content, "search", "search", file)
     options = {
         "num_beams": search.get("beam_size", 2),
         # That of CTranslate2 is length ** penalty.

@@ -6,6 +6,7 @@ The model is in the folder of this file. `deepnmt export --format ctranslate2`
 wrote both.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -26,6 +27,8 @@ class Model:
         content = json.loads((folder / "export.json").read_text("utf-8"))
         self.options = content["search"]
         self.longest = content["max_source_length"]
+        # There are positions for no more; folders of earlier versions lack it.
+        self.most = content.get("max_target_length") or math.inf
         self.special = content["special_pieces"]
         self.source, self.target = (
             sentencepiece.SentencePieceProcessor(
@@ -61,7 +64,14 @@ class Model:
         options = {"max_batch_size": 32, **self.options, **changes}
         ratio, extra = options.pop("length_ratio"), options.pop("extra_tokens")
         # Each source has a limit of its own; ends count as tokens.
-        limits = [math.ceil(ratio * (len(row) + 1)) + extra for row in full]
+        limits = [
+            min(
+                self.most,
+                # A ratio such as 1.1 is no exact number.
+                math.ceil(ratio * (len(row) + 1) * (1 - 1e-6)) + extra,
+            )
+            for row in full
+        ]
         found = self.translator.translate_batch(
             full,
             max_input_length=0,
@@ -116,7 +126,7 @@ def main():
     """Translates standard input in blocks of lines."""
     model = Model(Path(__file__).parent)
     lines = (line.rstrip("\n") for line in sys.stdin)
-    while block := [line for line, _ in zip(lines, range(1024), strict=False)]:
+    while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
             print(translation, flush=True)
 

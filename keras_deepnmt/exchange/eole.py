@@ -8,6 +8,7 @@ from typing import Any
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
+from keras_deepnmt.exchange.config_values import positive_integer, section
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
@@ -15,7 +16,6 @@ from keras_deepnmt.exchange.opennmt_names import (
     PROJECTIONS,
     check_transforms,
     imported_model,
-    positive_integer,
     read_sides,
     read_tokenizers,
 )
@@ -115,13 +115,14 @@ def load_eole(
     if not isinstance(config.get("model"), dict):
         raise UserError(f"{folder / 'config.json'}: lacks model.")
     arguments, order = _arguments(config["model"], folder / "config.json")
-    arguments |= _dropout(config.get("training") or {}, folder / "config.json")
+    file = folder / "config.json"
+    arguments |= _dropout(section(config, "training", "training", file), file)
     file = folder / "vocab.json"
     vocabulary = _read(file)
     vocabularies, protos = read_sides(
         file,
         vocabulary,
-        vocabulary.get("specials") or {},
+        section(vocabulary, "specials", "specials", file),
         _tokenizers(config, folder, source_tokenizer, target_tokenizer),
     )
     if (folder / _MORE_WEIGHTS).is_file():
@@ -182,13 +183,13 @@ def _arguments(model, file):
 
     refuse("model.architecture", ("transformer",), model.get("architecture"))
     for side in ("encoder", "decoder"):
-        own = model.get(side) or {}
+        own = section(model, side, f"model.{side}", file)
         kind = f"{side}_type"
         value = own.get(kind, "transformer")
         refuse(f"model.{side}.{kind}", ("transformer",), value)
         for key, allowed in _FIXED.items():
             refuse(f"model.{side}.{key}", allowed, take(side, key, allowed[0]))
-    embeddings = model.get("embeddings") or {}
+    embeddings = section(model, "embeddings", "model.embeddings", file)
     key = "position_encoding_type"
     order = equal(key, _POSITIONS[0])
     order = embeddings.get(key, order)  # where null means none
@@ -232,10 +233,11 @@ def _tokenizers(config, folder, source, target):
     names, transform = config.get("transforms") or [], "sentencepiece"
     if source is None or target is None or "bpe" in names:
         transform = check_transforms(names, file)
-    options = config.get("transforms_configs") or {}
+    key = "transforms_configs"
+    options = section(config, key, key, file)
     return read_tokenizers(
         transform,
-        options.get(transform) or {},
+        section(options, transform, f"{key}.{transform}", file),
         bool(config.get("share_vocab")),
         file,
         (source, target),

@@ -338,6 +338,13 @@ def _decoding(config) -> dict[str, Any]:
     """Returns the options of the search that the configuration asks for."""
     beams = config.take("testing", "beam_size", kind=int, default=1)
     penalty = config.take("testing", "beam_alpha", kind=int | float, default=-1)
+    # The name of earlier versions, which JoeyNMT still reads.
+    penalty = config.take("testing", "alpha", kind=int | float, default=penalty)
+    place = ("testing", "repetition_penalty")
+    repeated = config.take(*place, kind=int | float, default=-1)
+    if repeated > 1:
+        rule = "must be at most 1, since others cannot be imported"
+        config.refuse(place, rule, repeated)
     ngram = config.take("testing", "no_repeat_ngram_size", kind=int, default=-1)
     allow = config.take("testing", "generate_unk", kind=bool, default=True)
     return {

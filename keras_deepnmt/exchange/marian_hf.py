@@ -14,6 +14,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
+from keras_deepnmt.exchange.config_values import positive_integer
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
@@ -77,6 +78,13 @@ _TYPES = {
     "eos_token_id": int,
     "decoder_start_token_id": int,
 }
+_SIZES = [
+    key
+    for key, kind in _TYPES.items()
+    if kind is int and not key.endswith("_id")
+]
+# `early_stopping` of Transformers for each value of `patience`.
+STOPPING = {0.0: "never", 1.0: True}
 # Keys that some versions write, and the values that this package can express.
 _FIXED = {
     "scale_embedding": (True,),
@@ -180,6 +188,8 @@ def _read_config(folder):
                 f"{file}: `{key}` must be of type {kind.__name__}. Received: "
                 f"{value!r}"
             )
+    for key in (*_SIZES, "max_position_embeddings"):
+        positive_integer(config.get(key, 1), key, file)
     for key, allowed in _FIXED.items():
         if config.get(key, allowed[0]) not in allowed:
             raise UserError(
@@ -394,17 +404,42 @@ def _decoding(folder, config, target) -> dict[str, Any]:
             "token, since others cannot be imported. Received: "
             f"{sorted(refused)}"
         )
+    repeated = given.get("repetition_penalty")
+    if repeated not in (None, 1):
+        raise UserError(
+            f"{folder}: `repetition_penalty` must be 1, since others cannot be "
+            f"imported. Received: {repeated!r}"
+        )
     penalty = given.get("length_penalty")
-    penalty = 1.0 if penalty is None else float(penalty)
+    penalty = 1.0 if penalty is None else penalty
+    is_number = isinstance(penalty, int | float)
+    if not is_number or not math.isfinite(penalty):
+        raise UserError(
+            f"{folder}: `length_penalty` must be a finite number. Received: "
+            f"{penalty!r}"
+        )
     options = {
-        "num_beams": given.get("num_beams") or 1,
+        "num_beams": _count(folder, given, "num_beams") or 1,
         # Their length penalty is length ** penalty.
-        "length_penalty": max(penalty, 0.0),
+        "length_penalty": max(float(penalty), 0.0),
         "length_offset": 0.0,
         "allow_unknown": unknown not in never,
+        "min_length": _count(folder, given, "min_new_tokens"),
+        "no_repeat_ngram_size": _count(folder, given, "no_repeat_ngram_size"),
     }
-    if not math.isfinite(penalty):
-        raise UserError(
-            f"{folder}: `length_penalty` must be finite. Received: {penalty}"
-        )
+    for patience, stopping in STOPPING.items():
+        if given.get("early_stopping") == stopping:
+            options["patience"] = patience
     return options
+
+
+def _count(folder, given, key):
+    """Returns an option that is a number of tokens or beams, or 0."""
+    value = given.get(key)
+    value = 0 if value is None else value
+    if not isinstance(value, int) or value < 0:
+        raise UserError(
+            f"{folder}: `{key}` must be an integer of at least 0. Received: "
+            f"{value!r}"
+        )
+    return int(value)

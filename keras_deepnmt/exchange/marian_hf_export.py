@@ -21,6 +21,7 @@ from keras_deepnmt.exchange.marian_hf import (
     EPSILON_KEY,
     FILLING_KEY,
     FORMAT,
+    STOPPING,
     load_marian,
 )
 from keras_deepnmt.exchange.plain_transformer import (
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 _ENGINE = ENGINES[FORMAT]
 # Names that MarianTokenizer knows, of the ids 0 to 3.
 _SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
-# `early_stopping` of Transformers for each value of `patience`.
-_STOPPING = {0.0: "never", 1.0: True}
 
 
 def export_marian(
@@ -130,7 +129,7 @@ def _check(translator):
                 f"{needed[name]}. Received: {config[name]}. Train such a "
                 "model, or export for CTranslate2 or TensorFlow Serving."
             )
-    if translator.options.patience not in _STOPPING:
+    if translator.options.patience not in STOPPING:
         raise UserError(
             "MarianMT can stop a search as this package does with a "
             "`patience` of 0 or 1 alone. Received: "
@@ -282,7 +281,7 @@ def _write_search(translator, folder):
         "max_length": translator.model.max_length,
     }
     if options.num_beams > 1:
-        content["early_stopping"] = _STOPPING[options.patience]
+        content["early_stopping"] = STOPPING[options.patience]
     if options.min_length:
         content["min_new_tokens"] = options.min_length
     if options.no_repeat_ngram_size:

@@ -7,6 +7,7 @@ wrote both. Other programs load it by `MarianMTModel.from_pretrained` and
 `MarianTokenizer.from_pretrained`.
 """
 
+import itertools
 import json
 import math
 import os
@@ -63,7 +64,11 @@ class Model:
         # Each source has a limit of its own; ends count as tokens.
         most = self.model.config.max_position_embeddings
         limits = [
-            min(most, math.ceil(self.ratio * len(row)) + self.extra)
+            min(
+                most,
+                # A ratio such as 1.1 is no exact number.
+                math.ceil(self.ratio * len(row) * (1 - 1e-6)) + self.extra,
+            )
             for row in rows
         ]
         options = {"max_new_tokens": max(limits)}
@@ -99,7 +104,7 @@ def main():
     """Translates standard input in blocks of lines."""
     model = Model(Path(__file__).parent)
     lines = (line.rstrip("\n") for line in sys.stdin)
-    while block := [line for line, _ in zip(lines, range(1024), strict=False)]:
+    while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
             print(translation, flush=True)
 

@@ -8,6 +8,7 @@ hypotheses, and `export.json` describes both. `deepnmt export --format onnx`
 wrote all of them.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -189,7 +190,7 @@ def main():
     """Translates standard input in blocks of lines."""
     model = Model(Path(__file__).parent)
     lines = (line.rstrip("\n") for line in sys.stdin)
-    while block := [line for line, _ in zip(lines, range(1024), strict=False)]:
+    while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
             print(translation, flush=True)
 

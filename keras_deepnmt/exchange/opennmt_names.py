@@ -185,13 +185,3 @@ def imported_model(
     return ImportedModel(
         str(origin), format, arguments, weights, *protos, facts=facts
     )
-
-
-def positive_integer(value: object, key: str, origin: object) -> int:
-    """Returns a size, and refuses what is none."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(
-            f"{origin}: `{key}` must be an integer, at least 1. Received: "
-            f"{value!r}"
-        )
-    return value

@@ -8,6 +8,7 @@ from typing import Any
 from keras_deepnmt.data.merge_codes import ALL_SPACES
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
+from keras_deepnmt.exchange.config_values import positive_integer
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
@@ -15,7 +16,6 @@ from keras_deepnmt.exchange.opennmt_names import (
     PROJECTIONS,
     check_transforms,
     imported_model,
-    positive_integer,
     read_sides,
     read_tokenizers,
 )

@@ -237,6 +237,13 @@ def _model(given, tensors, vocabularies):
     )
     if not given.scale_embeddings:
         arguments["embedding_scale"] = 1.0
+    if given.positions is None and given.position_tables:
+        raise UserError(
+            f"{tensors.origin}: `position_tables` must be empty with "
+            f"`positions: null`. Received: {given.position_tables}. Name the "
+            "kind in `positions`, or, if the model does not use the tables, "
+            "list them in `ignored`."
+        )
     tables = [_table_of(tensors, name, width) for name in given.position_tables]
     if given.positions == "learned":
         arguments |= _learned_positions(given, tables, weights)

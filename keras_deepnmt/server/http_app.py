@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -107,6 +108,16 @@ def make_app(
         return JSONResponse(
             {"error": error.detail}, error.status_code, headers=error.headers
         )
+
+    @app.exception_handler(RequestValidationError)
+    async def name(
+        request: Request, error: RequestValidationError
+    ) -> JSONResponse:
+        """For a wrong parameter in the address, whose value is not shown."""
+        first = error.errors()[0]
+        place, rule = first["loc"][-1], first["msg"]
+        message = f"`{place}` in the address is wrong: {rule}."
+        return JSONResponse({"error": message}, 400)
 
     if allowed_origins:
         app.add_middleware(

@@ -251,6 +251,14 @@ def test_a_document_has_one_of_several_source_languages(make_server):
     assert "`source` must be a language that one translates into en" in message
 
 
+def test_a_wrong_parameter_is_an_error_like_others(server):
+    message = error(hand_in(server, "a", "a.txt", progress="secret"), 400)
+    assert "`progress` in the address is wrong" in message
+    assert "secret" not in message
+    answer = server.client.post("/page/document", params={"name": "a.txt"})
+    assert "`model` in the address" in error(answer, 400)
+
+
 @pytest.mark.parametrize(
     "content, name, words",
     [
