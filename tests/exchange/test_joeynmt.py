@@ -344,6 +344,10 @@ def changed(*keys, value):
             "tensors that no part .*layers.1",
         ),
         (
+            changed("testing", "repetition_penalty", value=1.2),
+            "`testing.repetition_penalty` must be at most 1.*Received: 1.2",
+        ),
+        (
             changed("data", "src", "tokenizer_type", value="words"),
             "`data.src.tokenizer_type` must be sentencepiece or subword-nmt",
         ),

@@ -225,6 +225,19 @@ def change_config(folder, **changes):
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
+def test_options_of_the_search_come_along(copy):
+    options = {"no_repeat_ngram_size": 3, "min_new_tokens": 5}
+    change_config(copy, **options, early_stopping="never", num_beams=None)
+    found = load_marian(copy).decoding
+    assert found["no_repeat_ngram_size"] == 3 and found["min_length"] == 5
+    assert found["patience"] == 0.0 and found["num_beams"] == 1
+    change_config(copy, early_stopping=True)
+    assert load_marian(copy).decoding["patience"] == 1.0
+    # That of Transformers is neither.
+    change_config(copy, early_stopping=False)
+    assert "patience" not in load_marian(copy).decoding
+
+
 def change_tensors(folder, change):
     file = folder / "model.safetensors"
     tensors = load_file(file)
@@ -255,6 +268,23 @@ FC1 = "model.encoder.layers.1.fc1.weight"
             "`decoder_ffn_dim` must be equal. Received: 12 and 9",
         ),
         (lambda f: change_config(f, d_model="8"), "`d_model` .* int"),
+        (lambda f: change_config(f, d_model=0), "`d_model` .* at least 1"),
+        (
+            lambda f: change_config(f, max_position_embeddings="512"),
+            "`max_position_embeddings` .* integer.*'512'",
+        ),
+        (
+            lambda f: change_config(f, length_penalty="x"),
+            "`length_penalty` must be a finite number. Received: 'x'",
+        ),
+        (
+            lambda f: change_config(f, num_beams="4"),
+            "`num_beams` must be an integer .*'4'",
+        ),
+        (
+            lambda f: change_config(f, repetition_penalty=1.3),
+            "`repetition_penalty` must be 1.*Received: 1.3",
+        ),
         (
             lambda f: change_config(f, bad_words_ids=[[5, 7]]),
             r"`bad_words_ids` .*\[5, 7\]",

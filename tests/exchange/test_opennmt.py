@@ -367,6 +367,8 @@ def test_an_empty_checkpoint_is_named(opennmt, tmp_path):
         ),
         # It has no weights that would tell.
         ({"value_norm": True}, "`model.encoder.value_norm` must be False"),
+        ({"encoder": "rnn"}, "`model.encoder` must be an object with keys"),
+        ({"embeddings": [1]}, "`model.embeddings` must be an object with"),
         ({"layers": 1}, "tensors that no part .*layers.1"),
         ({"layers": 3}, "lack encoder.transformer_layers.2"),
     ],
