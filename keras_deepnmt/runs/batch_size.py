@@ -16,6 +16,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.processes import start_python
 from keras_deepnmt.recipes.loading import save_recipe
 from keras_deepnmt.recipes.schema import Recipe
+from keras_deepnmt.runs.changes import KeyChange
 from keras_deepnmt.runs.objective_options import make_loss, make_terms
 from keras_deepnmt.zoo.registry import get_preset
 
@@ -24,6 +25,14 @@ DOES_NOT_FIT = 77
 SHARE_OF_MEMORY = 0.9
 MOST_PARTS = 4096
 _KILLED = (-9, 137)
+# What decides how much memory an update needs, besides model and data.
+_MEMORY_KEYS = tuple(
+    f"training.{key}"
+    for key in (
+        *("precision", "activation_checkpointing", "objective", "optimizer"),
+        *("loss", "strategy", "replicas", "jit_compile", "max_shapes"),
+    )
+)
 _OUT_OF_MEMORY_MESSAGES = (
     "RESOURCE_EXHAUSTED",
     "ResourceExhausted",
@@ -145,11 +154,13 @@ def find_batch(
     recorded: Mapping[str, Any] | None,
     data: PreparedData,
     say: Callable[[str], None],
+    changes: Sequence[KeyChange] = (),
 ) -> dict[str, int] | None:
     """Finds the batch of `batch_tokens: auto`.
 
     On a resume it is in `recorded`, the section `resolved` of `recipe.yaml`,
-    unless the tokens have changed.
+    unless the tokens have changed, or one of the `changes` of the recipe is of
+    a key that the memory of an update depends on.
 
     Returns:
         Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
@@ -164,7 +175,8 @@ def find_batch(
         return None
     tokens = training.effective_batch_tokens
     found = (recorded or {}).get("batch", {})
-    if found.get("batch_tokens") == tokens:
+    is_kept = not any(c.key.startswith(_MEMORY_KEYS) for c in changes)
+    if found.get("batch_tokens") == tokens and is_kept:
         return found
     _check_known(recipe)
     longest = int(data.store("train").lengths.max())

@@ -56,6 +56,7 @@ from keras_deepnmt.training.callbacks import CheckpointCallback
 from keras_deepnmt.training.divergence import Diverged
 from keras_deepnmt.training.progress import EpochCounts, ThroughputProgress
 from keras_deepnmt.training.strategies import Workers
+from keras_deepnmt.training.temperature import check_has_temperature
 from keras_deepnmt.training.weight_average import averaged_weights
 from keras_deepnmt.xla.replicas import num_replicas
 
@@ -92,6 +93,8 @@ class TrainingLoop:
         self.quiet = quiet
         recipe, data = run.recipe, run.data
         training = recipe.training
+        if training.temperature is not None:
+            check_has_temperature(model)
         averaged = training.average_checkpoints
         averages_best = training.final_model == "average_best"
         self.store = run.folder.checkpoints(
@@ -212,8 +215,18 @@ class TrainingLoop:
             reason,
         )
 
+    def make_own_callbacks(self) -> None:
+        """Makes the callbacks of the recipe, which may refuse their arguments.
+
+        Call it before anything of an earlier run is deleted, and not for a dry
+        run: a callback may open a log.
+        """
+        self._own = make_own_callbacks(self.recipe, self._given, self.workers)
+
     def run(self) -> None:
         """Trains from the update that `restore` found to the last one.
+
+        Call it after `make_own_callbacks`.
 
         Raises:
             KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
@@ -221,8 +234,6 @@ class TrainingLoop:
             Terminated: on SIGTERM, likewise.
         """
         start = self._start
-        # Not for a dry run: a callback may open a log.
-        self._own = make_own_callbacks(self.recipe, self._given, self.workers)
         if self.workers.is_chief:
             self.store.delete_unfinished()
             self._compare_bests()

@@ -447,8 +447,8 @@ class RunFolder:
             until: number of the last update that counts. Defaults to all.
 
         Returns:
-            Seconds, target tokens, their number per second without compiling,
-            and the seconds of compiling.
+            Seconds, target tokens, their number per second without validations
+            (but with compiling), and the seconds of compiling.
         """
         logs = [
             row

@@ -270,7 +270,7 @@ def resolve_run(
     started = None if restart else folder.started()
     recorded = None if started is None else started.resolved
     changes = find_changes(started, recipe, ignore_data=True)
-    batch = find_batch(recipe, recorded, data, say)
+    batch = find_batch(recipe, recorded, data, say, changes)
     resolved = _resolve(recipe, folder, data, batch, recorded, changes)
     whole = replace(recipe, resolved=resolved)
     return ResolvedRun(

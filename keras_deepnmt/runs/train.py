@@ -176,6 +176,7 @@ def train(
             )
             loop.restore(loop.recipe.resolved.get("initialize_from"))
             loop.check_effects()
+            loop.make_own_callbacks()
             loop.resolved_run = loop.resolved_run.with_kept_code()
             folder.begin(loop.resolved_run.recorded, data.directory, restart)
             workers.barrier()
@@ -212,6 +213,7 @@ def _train_as_worker(
         # files.
         workers.barrier()
         loop.restore(folder.recipe().resolved.get("initialize_from"))
+        loop.make_own_callbacks()
         loop.run()
     workers.leave()
     return folder.read_summary()

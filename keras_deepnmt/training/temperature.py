@@ -20,6 +20,21 @@ def temperature_weights(model: keras.Model) -> list[keras.Variable]:
     ]
 
 
+def check_has_temperature(model: keras.Model) -> None:
+    """Refuses a model without a temperature that could fall.
+
+    Raises:
+        UserError: if no layer has one.
+    """
+    if not temperature_weights(model):
+        raise UserError(
+            "a falling temperature needs a layer with a scalar weight "
+            '"temperature" that does not train. Received: '
+            f"{model.name}, which has none. Leave `training.temperature` out, "
+            "or choose such a layer."
+        )
+
+
 class TemperatureDecay(keras.callbacks.Callback):
     """Decreases the temperature of every layer that has one, at each update.
 
@@ -85,14 +100,8 @@ class TemperatureDecay(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self._step = update_count(self.model)
+        check_has_temperature(self.model)
         self._weights = temperature_weights(self.model)
-        if not self._weights:
-            raise UserError(
-                "a falling temperature needs a layer with a scalar weight "
-                '"temperature" that does not train. Received: '
-                f"{self.model.name}, which has none. Leave "
-                "`training.temperature` out, or choose such a layer."
-            )
 
     def on_train_batch_begin(self, batch, logs=None):
         now = self.temperature(self._step)

@@ -29,6 +29,7 @@ from keras_deepnmt.runs.batch_size import (
     run_trial,
 )
 from keras_deepnmt.runs.batch_trial import largest_batch_shapes
+from keras_deepnmt.runs.changes import find_changes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.zoo import registry
 
@@ -178,6 +179,26 @@ def test_what_only_this_process_knows_is_refused_before_any_trial(
         find_batch(recipe, None, PreparedData(prepared_dir), print)
     assert "which test_batch_size_search defines" in str(info.value)
     assert "\n" not in str(info.value)
+
+
+def test_what_was_found_is_looked_for_again_if_updates_need_other_memory(
+    recipe_file, prepared_dir, monkeypatch
+):
+    monkeypatch.setattr(batch_search, "find_parts", lambda *given: 8)
+    recipe, data = load_recipe(recipe_file, AUTO), PreparedData(prepared_dir)
+    tokens = recipe.training.effective_batch_tokens
+    found = {"batch_tokens": tokens, "gradient_accumulation_steps": 2}
+
+    def parts(**changed):
+        changes = {f"training.{key}": value for key, value in changed.items()}
+        given = load_recipe(recipe_file, {**AUTO, **changes})
+        made = find_changes(recipe, given)
+        made = find_batch(given, {"batch": found}, data, print, made)
+        return made["gradient_accumulation_steps"]
+
+    assert parts() == parts(label_smoothing=0.3) == 2
+    assert parts(activation_checkpointing=True) == 8
+    assert parts(objective={"r_drop": {"alpha": 1.0}}) == 8
 
 
 @pytest.mark.thorough

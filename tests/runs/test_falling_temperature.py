@@ -88,6 +88,7 @@ def test_a_model_without_a_temperature_is_refused(train_in, tmp_path):
     with pytest.raises(UserError, match="Leave `training.temperature`") as info:
         train_in(FALLING)
     assert "\n" not in str(info.value)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.thorough

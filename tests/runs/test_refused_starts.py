@@ -175,6 +175,40 @@ def test_other_prepared_data_are_refused_and_both_folders_named(
         assert contents(run_dir) == before
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("changes", "callbacks", "said"),
+    [
+        ({"training.temperature": {}}, (), "Leave `training.temperature`"),
+        (
+            {"training.callbacks": [{"keras.callbacks.CSVLogger": {"a": 1}}]},
+            (),
+            "CSVLogger",
+        ),
+        ({}, (print,), "must hold `keras.callbacks.Callback`"),
+    ],
+    ids=["temperature", "arguments", "no callback"],
+)
+@pytest.mark.parametrize("restart", [True, False])
+def test_a_run_stays_as_it_was_if_its_restart_is_refused(
+    run_dir, recipe_file, prepared_dir, changes, callbacks, said, restart
+):
+    before = contents(run_dir)
+    changes = {**SHORT, "training.steps": 3, **changes}
+    recipe = load_recipe(recipe_file, changes)
+    options = {"prepared_dir": prepared_dir, "allow_changes": not restart}
+    with pytest.raises(UserError, match=said):
+        train(
+            recipe,
+            run_dir,
+            restart=restart,
+            callbacks=callbacks,
+            quiet=True,
+            **options,
+        )
+    assert contents(run_dir) == before
+
+
 def killed(loop):
     raise RuntimeError("killed")
 
