@@ -174,6 +174,8 @@ def test_only_whole_sentences_are_left_out():
 def test_what_cannot_go_together_is_refused(tmp_path):
     with pytest.raises(UserError, match="context=2, mask_symbols=3"):
         options(tmp_path, mask_symbols=3)
+    with pytest.raises(UserError, match="context=2, min_alignment_score=0.0"):
+        options(tmp_path, min_alignment_score=0.0)
     plain = options(tmp_path, context=0)
     prepare(plain, tmp_path / "plain")
     model = str(tmp_path / "plain" / "tokenizer" / "source.model")
