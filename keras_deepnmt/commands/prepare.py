@@ -1,5 +1,6 @@
 """`deepnmt prepare`: filters and tokenizes parallel text for training."""
 
+import argparse
 import contextlib
 import dataclasses
 
@@ -131,7 +132,7 @@ def add_options(parser: VerbParser) -> None:
         "--filters",
         type=str,
         nargs="+",
-        default=[],
+        default=argparse.SUPPRESS,  # as of the other fields
         metavar="NAME",
         help="Your own filters of training pairs: functions of a source and a "
         "target, in a file of --import, that return whether to keep the pair.",
@@ -217,7 +218,7 @@ def _from_recipe(options):
     others += ("source_column", "target_column")
     others += ("valid_source", "valid_target", "valid_file", "valid_tag")
     others += ("test_source", "test_target", "test_file", "test_tag")
-    given = [name for name in others if options.get(name)]
+    given = [name for name in others if options[name] not in (None, [])]
     given += given_options(options, PrepareOptions)
     if given:
         words = ", ".join("--" + name.replace("_", "-") for name in given)

@@ -128,6 +128,25 @@ def test_contradictory_options(prepare_refused):
     assert "--source, --target, --max-length" in line
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--max-tokens", "512"),  # the default
+        ("--drop-duplicates", "true"),
+        ("--valid-tag", ""),
+        ("--filters", "Shorter"),
+    ],
+)
+def test_a_recipe_allows_no_option_of_the_data(prepare_refused, words):
+    line = prepare_refused("--recipe", "x.yaml", *words)
+    assert f"Received: {words[0]}. Change the recipe's" in line
+
+
+def test_a_recipe_alone_has_no_option_of_the_data(prepare_refused):
+    line = prepare_refused("--recipe", "x.yaml")
+    assert '"x.yaml" is neither a file nor a bundled recipe' in line
+
+
 def test_full_disk_while_preparing(prepare_refused, monkeypatch):
     def fail(source, target, **_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source))
