@@ -257,6 +257,8 @@ def _from_options(options):
                 "or `--corpus`: "
                 "pairs that are drawn keep the tag of their corpus."
             )
+    held_out = [given[split] for split in ("valid", "test") if split in given]
+    _check_columns(options, [*train, *held_out])
     try:
         return PrepareOptions(train=train, **given)
     except UserError as error:
@@ -293,6 +295,20 @@ def _one_file(options, file, tag=None):
         columns["source_column"] = options.source_column
         columns["target_column"] = options.target_column
     return CorpusOptions(file=file, tag=tag, **columns)
+
+
+def _check_columns(options, corpora):
+    """Refuses columns that no corpus has."""
+    for name in ("source_column", "target_column"):
+        column, option = options[name], f"--{name.replace('_', '-')}"
+        if column is not None and all(
+            getattr(c, name) is None for c in corpora
+        ):
+            raise UserError(
+                f"`{option}` needs a `--file`, `--valid-file` or `--test-file` "
+                f"that is TSV or JSON Lines. Received: {option} {column}, and "
+                "no such file. Leave it out."
+            )
 
 
 def _with_values(train, options, name, kind):

@@ -147,6 +147,13 @@ def test_a_recipe_alone_has_no_option_of_the_data(prepare_refused):
     assert '"x.yaml" is neither a file nor a bundled recipe' in line
 
 
+@pytest.mark.parametrize("option", ["--source-column", "--target-column"])
+def test_columns_without_a_table(prepare_refused, option):
+    line = prepare_refused(*TEXT, *SMALL, option, "de")
+    assert f"`{option}` needs a `--file`, `--valid-file` or" in line
+    assert f"Received: {option} de, and no such file. Leave it out." in line
+
+
 def test_full_disk_while_preparing(prepare_refused, monkeypatch):
     def fail(source, target, **_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source))
