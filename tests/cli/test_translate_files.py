@@ -20,7 +20,7 @@ from shard_files import OPTIONS, contents, read_lines, write_shards
 
 from keras_deepnmt.bulk.ray_session import ray_session
 from keras_deepnmt.commands import translate_files
-from keras_deepnmt.commands.shards.files import read_blocks
+from keras_deepnmt.commands.shards.files import find_shards, read_blocks
 from keras_deepnmt.translator import Translator
 
 
@@ -187,6 +187,19 @@ def test_a_mistake_is_told_before_anything_starts(
     for name in ("a.gz", "a.tsv"):
         os.link("mono/b", f"other/{name}")
     assert message in refused(*here, *changes)
+
+
+def test_the_name_of_a_file_is_no_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a[1]", "a*", "a?", "a1", "a12"):
+        Path(name).write_text("1\n")
+
+    def names(*patterns):
+        return [str(s.source) for s in find_shards(patterns, Path("o"), "text")]
+
+    assert names("a[1]", "a*") == ["a*", "a[1]"]
+    assert names("a?") == ["a?"]
+    assert names("a[12]", "a??") == ["a1", "a12"]
 
 
 @pytest.mark.parametrize(

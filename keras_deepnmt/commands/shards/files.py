@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def find_shards(
 
     Args:
         patterns: paths, in which `*`, `?` and `[...]` are wildcards, and `**`
-            stands for any folders.
+            stands for any folders. The path of a file is no pattern.
         output: the folder for the results.
         format: `text`, where results have the name of their file, or `tsv`,
             where `.tsv` is added before the ending of a compressed one.
@@ -68,8 +69,10 @@ def find_shards(
     """
     sources: dict[Path, None] = {}
     for pattern in patterns:
-        found = sorted(glob.glob(pattern, recursive=True))
-        files = [Path(name) for name in found if Path(name).is_file()]
+        # The name of a file may have wildcards.
+        is_file = os.path.isfile(pattern)
+        found = [pattern] if is_file else glob.glob(pattern, recursive=True)
+        files = [Path(name) for name in sorted(found) if Path(name).is_file()]
         if not files:
             raise UserError(
                 f"`--input`: no file is found by {pattern}. Put quotation "
