@@ -13,6 +13,11 @@ from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.data.text_formats import refuse_other_formats
 from keras_deepnmt.errors import UserError
 
+# In the folder of results, beside these.
+RECORD_FILE = "translate-files.json"
+REPORTS = "reports"
+# After the name of a result, while it is not finished.
+PART_ENDINGS = (".part", ".part.json")
 TSV = "tsv"
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
@@ -60,7 +65,8 @@ def find_shards(
 
     Raises:
         UserError: if a pattern finds nothing, two results would have the same
-            name, or a file is in the folder for the results.
+            name, one has that of another file in the folder for the results,
+            or a file is in that folder.
 
     Example:
     >>> written = Path("a.de").write_text("ein Hund")
@@ -93,6 +99,17 @@ def find_shards(
                 f"{other} and {source}: their translations would both be "
                 f"{output / name}. Rename one of them, or translate them into "
                 "two folders."
+            )
+    taken = {RECORD_FILE: "its own record", REPORTS: "its reports"}
+    for name in by_name:
+        for ending in PART_ENDINGS:
+            taken[f"{name}{ending}"] = f"what is not finished of {name}"
+    for name, source in by_name.items():
+        if name in taken:
+            raise UserError(
+                f"{source}: its translation would be {output / name}, where "
+                f"`deepnmt translate-files` has {taken[name]}. Rename the "
+                "input."
             )
     return [Shard(by_name[name], output / name) for name in sorted(by_name)]
 
