@@ -1,5 +1,6 @@
 """`deepnmt prepare`: filters and tokenizes parallel text for training."""
 
+import argparse
 import contextlib
 import dataclasses
 
@@ -131,7 +132,7 @@ def add_options(parser: VerbParser) -> None:
         "--filters",
         type=str,
         nargs="+",
-        default=[],
+        default=argparse.SUPPRESS,  # as of the other fields
         metavar="NAME",
         help="Your own filters of training pairs: functions of a source and a "
         "target, in a file of --import, that return whether to keep the pair.",
@@ -217,7 +218,7 @@ def _from_recipe(options):
     others += ("source_column", "target_column")
     others += ("valid_source", "valid_target", "valid_file", "valid_tag")
     others += ("test_source", "test_target", "test_file", "test_tag")
-    given = [name for name in others if options.get(name)]
+    given = [name for name in others if options[name] not in (None, [])]
     given += given_options(options, PrepareOptions)
     if given:
         words = ", ".join("--" + name.replace("_", "-") for name in given)
@@ -256,6 +257,8 @@ def _from_options(options):
                 "or `--corpus`: "
                 "pairs that are drawn keep the tag of their corpus."
             )
+    held_out = [given[split] for split in ("valid", "test") if split in given]
+    _check_columns(options, [*train, *held_out])
     try:
         return PrepareOptions(train=train, **given)
     except UserError as error:
@@ -292,6 +295,20 @@ def _one_file(options, file, tag=None):
         columns["source_column"] = options.source_column
         columns["target_column"] = options.target_column
     return CorpusOptions(file=file, tag=tag, **columns)
+
+
+def _check_columns(options, corpora):
+    """Refuses columns that no corpus has."""
+    for name in ("source_column", "target_column"):
+        column, option = options[name], f"--{name.replace('_', '-')}"
+        if column is not None and all(
+            getattr(c, name) is None for c in corpora
+        ):
+            raise UserError(
+                f"`{option}` needs a `--file`, `--valid-file` or `--test-file` "
+                f"that is TSV or JSON Lines. Received: {option} {column}, and "
+                "no such file. Leave it out."
+            )
 
 
 def _with_values(train, options, name, kind):

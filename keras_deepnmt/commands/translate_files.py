@@ -28,6 +28,7 @@ from keras_deepnmt.commands.options.parser import VerbParser, add_run_folder
 from keras_deepnmt.commands.options.workers import add_workers
 from keras_deepnmt.commands.shards.ctranslate2_model import is_engine_folder
 from keras_deepnmt.commands.shards.files import (
+    REPORTS,
     TSV,
     LineBlock,
     Shard,
@@ -37,7 +38,6 @@ from keras_deepnmt.commands.shards.files import (
 )
 from keras_deepnmt.commands.shards.output_folder import (
     MOST_NUMBERS,
-    REPORTS,
     OutputFolder,
 )
 from keras_deepnmt.commands.shards.worker import (

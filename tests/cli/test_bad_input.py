@@ -128,6 +128,32 @@ def test_contradictory_options(prepare_refused):
     assert "--source, --target, --max-length" in line
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--max-tokens", "512"),  # the default
+        ("--drop-duplicates", "true"),
+        ("--valid-tag", ""),
+        ("--filters", "Shorter"),
+    ],
+)
+def test_a_recipe_allows_no_option_of_the_data(prepare_refused, words):
+    line = prepare_refused("--recipe", "x.yaml", *words)
+    assert f"Received: {words[0]}. Change the recipe's" in line
+
+
+def test_a_recipe_alone_has_no_option_of_the_data(prepare_refused):
+    line = prepare_refused("--recipe", "x.yaml")
+    assert '"x.yaml" is neither a file nor a bundled recipe' in line
+
+
+@pytest.mark.parametrize("option", ["--source-column", "--target-column"])
+def test_columns_without_a_table(prepare_refused, option):
+    line = prepare_refused(*TEXT, *SMALL, option, "de")
+    assert f"`{option}` needs a `--file`, `--valid-file` or" in line
+    assert f"Received: {option} de, and no such file. Leave it out." in line
+
+
 def test_full_disk_while_preparing(prepare_refused, monkeypatch):
     def fail(source, target, **_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source))

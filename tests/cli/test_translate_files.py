@@ -20,7 +20,8 @@ from shard_files import OPTIONS, contents, read_lines, write_shards
 
 from keras_deepnmt.bulk.ray_session import ray_session
 from keras_deepnmt.commands import translate_files
-from keras_deepnmt.commands.shards.files import read_blocks
+from keras_deepnmt.commands.shards.files import find_shards, read_blocks
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 
 
@@ -187,6 +188,45 @@ def test_a_mistake_is_told_before_anything_starts(
     for name in ("a.gz", "a.tsv"):
         os.link("mono/b", f"other/{name}")
     assert message in refused(*here, *changes)
+
+
+def test_the_name_of_a_file_is_no_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a[1]", "a*", "a?", "a1", "a12"):
+        Path(name).write_text("1\n")
+
+    def names(*patterns):
+        return [str(s.source) for s in find_shards(patterns, Path("o"), "text")]
+
+    assert names("a[1]", "a*") == ["a*", "a[1]"]
+    assert names("a?") == ["a?"]
+    assert names("a[12]", "a??") == ["a1", "a12"]
+
+
+@pytest.mark.parametrize(
+    ("names", "format", "message"),
+    [
+        (["translate-files.json"], "text", "has its own record."),
+        (["reports"], "text", "has its reports."),
+        (["a.part", "a"], "text", "has what is not finished of a."),
+        (["a", "a.part.json"], "text", "has what is not finished of a."),
+        (["a.gz", "a.tsv.gz.part"], "text", None),
+        (["a", "a.part"], "tsv", None),  # a.tsv and a.part.tsv
+        (["reports", "translate-files.json"], "tsv", None),
+        (["a.part", "b"], "text", None),
+    ],
+)
+def test_a_result_has_not_the_name_of_another_file(
+    tmp_path, monkeypatch, names, format, message
+):
+    monkeypatch.chdir(tmp_path)
+    for name in names:
+        Path(name).write_text("1\n")
+    if message is None:
+        assert len(find_shards(names, Path("out"), format)) == len(names)
+        return
+    with pytest.raises(UserError, match=f"{message} Rename the input"):
+        find_shards(names, Path("out"), format)
 
 
 @pytest.mark.parametrize(

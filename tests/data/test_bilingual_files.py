@@ -17,7 +17,11 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.document import Document
+from keras_deepnmt.data.bilingual_files.document import (
+    Document,
+    open_bilingual,
+)
+from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError
 
 GERMAN = Asked("de", "en")
@@ -358,6 +362,35 @@ def test_a_memory_gets_a_variant_of_the_target_language(tmp_path):
     assert '<tuv xml:lang="en"><seg>VIER</seg></tuv>' in content
     for text in ("two\n</seg></tuv></tu>", "<seg>trois</seg></tuv></tu>"):
         assert text in content
+
+
+# Its units have one text, both, none of exactly these languages, and a source
+# without words.
+REGIONS = """<tu><tuv xml:lang="pt-BR"><seg>um</seg></tuv></tu>
+<tu><tuv xml:lang="pt-PT"><seg>dois</seg></tuv>
+<tuv xml:lang="pt-BR"><seg>três</seg></tuv></tu>
+<tu><tuv xml:lang="pt"><seg>quatro</seg></tuv></tu>
+<tu><tuv xml:lang="pt-PT"><seg>cinco</seg></tuv></tu>
+<tu><tuv xml:lang="pt-BR"><seg/></tuv></tu>
+"""
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_text_is_not_a_translation_of_itself(tmp_path, replace):
+    path = written(tmp_path, tmx(REGIONS, "pt-BR"))
+    asked = Asked(target_language="pt-PT", replace_targets=replace)
+    file = open_bilingual(LineReader(path), asked)
+    assert [pair[1:] for pair in file.pairs()] == [("três", "dois")]
+    assert file.left == {
+        "without pt-PT": 2,
+        "without pt-BR": 1,
+        "with an empty pt-BR": 1,
+    }
+    content = translated(path, asked).decode()
+    for source in ("um", "três", "quatro"):
+        assert f"<seg>{source}</seg>" in content
+    added = re.findall('<tuv xml:lang="pt-PT"><seg>(.*)</seg>', content)
+    assert added == ["UM", "TRÊS" if replace else "dois", "QUATRO", "cinco"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])

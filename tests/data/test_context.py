@@ -109,6 +109,32 @@ def test_the_same_pair_in_another_context_is_another_pair(tmp_path):
 
 
 @pytest.mark.parametrize("tag", [None, "<2de>"])
+def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
+    new = toy_pairs(70)[60:]
+    splits = {
+        "valid": [new[0], PAIRS[3], (PAIRS[7][0], "anders")],
+        "test": [*new[1:3], new[0]],
+    }
+    for split, document in splits.items():
+        # Here the tag stands in the text.
+        mark = f"{tag} " if tag else ""
+        lines = [(mark + source, target) for source, target in document]
+        splits[split] = write_pairs(tmp_path, split, lines)
+    given = options(tmp_path, **splits)
+    train = [dataclasses.replace(given.train[0], tag=tag)]
+    given = dataclasses.replace(given, train=train)
+    manifest = prepare(given, tmp_path / "out")
+    assert manifest["leakage"] == {
+        "train_valid": 1,
+        "train_valid_source": 2,
+        "train_test": 0,
+        "train_test_source": 0,
+        "valid_test": 1,
+        "valid_test_source": 1,
+    }
+
+
+@pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_a_long_context_is_shortened(tmp_path, tag):
     given = options(tmp_path, context=6, vocabulary_size=115)
     train = [dataclasses.replace(given.train[0], tag=tag)]
@@ -174,6 +200,8 @@ def test_only_whole_sentences_are_left_out():
 def test_what_cannot_go_together_is_refused(tmp_path):
     with pytest.raises(UserError, match="context=2, mask_symbols=3"):
         options(tmp_path, mask_symbols=3)
+    with pytest.raises(UserError, match="context=2, min_alignment_score=0.0"):
+        options(tmp_path, min_alignment_score=0.0)
     plain = options(tmp_path, context=0)
     prepare(plain, tmp_path / "plain")
     model = str(tmp_path / "plain" / "tokenizer" / "source.model")

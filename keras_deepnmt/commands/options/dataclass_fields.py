@@ -1,12 +1,13 @@
 """Makes command-line options from the fields of a dataclass."""
 
+import argparse
 import dataclasses
 import re
 import typing
 
 from jsonargparse import Namespace
 
-from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.commands.options.parser import VerbParser, with_default
 from keras_deepnmt.docstrings import argument_descriptions
 
 
@@ -14,7 +15,8 @@ def add_dataclass_options(parser: VerbParser, kind: type) -> None:
     """Adds an option for each field that is a plain value or a list of strings.
 
     Plain values are numbers, strings, bools and Literals. The help texts come
-    from the `Args:` section of the dataclass' docstring.
+    from the `Args:` section of the dataclass' docstring. An option that is not
+    given has no value, so that `given_options` knows it.
     """
     documented = argument_help(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
@@ -26,26 +28,24 @@ def add_dataclass_options(parser: VerbParser, kind: type) -> None:
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             **kind_of_value,
-            default=_default(fields[name]),
-            help=as_options(documented[name], kind),
+            default=argparse.SUPPRESS,
+            help=with_default(
+                as_options(documented[name], kind), _default(fields[name])
+            ),
             **placeholder(str if is_list else hint, documented[name]),
         )
 
 
 def given_options(options: Namespace, kind: type) -> dict[str, object]:
-    """Returns the options that differ from their defaults, by field name."""
-    values = {
-        field.name: (
-            options.get(field.name, _default(field)),
-            _default(field),
-        )
-        for field in dataclasses.fields(kind)
-    }
-    return {
-        name: value
-        for name, (value, default) in values.items()
-        if value != default
-    }
+    """Returns the options that are given, also as the default, by field name.
+
+    Example:
+    >>> from keras_deepnmt.data import PrepareOptions
+    >>> given_options(Namespace(seed=0, quiet=True), PrepareOptions)
+    {'seed': 0}
+    """
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: options[name] for name in names if name in options}
 
 
 def as_options(message: str, kind: type) -> str:

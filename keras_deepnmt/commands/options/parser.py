@@ -97,18 +97,27 @@ class _HelpFormatter(
         )
 
     def _get_help_string(self, action):
-        if action.default is argparse.SUPPRESS:
-            return super()._get_help_string(action)  # --help itself
+        if action.dest == "help":
+            return super()._get_help_string(action)
         text = action.help or ""
         if action.option_strings and action.required:
             text += " Required."
-        default = action.default
         is_flag = action.nargs == 0
-        if is_flag or default in (None, []) or "Default" in text:
-            return text
-        if isinstance(default, bool):
-            default = str(default).lower()  # as on the command line
-        return f"{text} Default: {default}."
+        return text if is_flag else with_default(text, action.default)
+
+
+def with_default(text: str, default: object) -> str:
+    """Adds the default of an option to its help, which may say it already.
+
+    Example:
+    >>> with_default("Whether case is ignored.", False)
+    'Whether case is ignored. Default: false.'
+    """
+    if default in (None, [], argparse.SUPPRESS) or "Default" in text:
+        return text
+    if isinstance(default, bool):
+        default = str(default).lower()  # as on the command line
+    return f"{text} Default: {default}."
 
 
 def add_run_folder(parser: VerbParser, more: str = "") -> None:

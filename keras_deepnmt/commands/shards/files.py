@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,11 @@ from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.data.text_formats import refuse_other_formats
 from keras_deepnmt.errors import UserError
 
+# In the folder of results, beside these.
+RECORD_FILE = "translate-files.json"
+REPORTS = "reports"
+# After the name of a result, while it is not finished.
+PART_ENDINGS = (".part", ".part.json")
 TSV = "tsv"
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 
@@ -52,14 +58,15 @@ def find_shards(
 
     Args:
         patterns: paths, in which `*`, `?` and `[...]` are wildcards, and `**`
-            stands for any folders.
+            stands for any folders. The path of a file is no pattern.
         output: the folder for the results.
         format: `text`, where results have the name of their file, or `tsv`,
             where `.tsv` is added before the ending of a compressed one.
 
     Raises:
         UserError: if a pattern finds nothing, two results would have the same
-            name, or a file is in the folder for the results.
+            name, one has that of another file in the folder for the results,
+            or a file is in that folder.
 
     Example:
     >>> written = Path("a.de").write_text("ein Hund")
@@ -68,8 +75,10 @@ def find_shards(
     """
     sources: dict[Path, None] = {}
     for pattern in patterns:
-        found = sorted(glob.glob(pattern, recursive=True))
-        files = [Path(name) for name in found if Path(name).is_file()]
+        # The name of a file may have wildcards.
+        is_file = os.path.isfile(pattern)
+        found = [pattern] if is_file else glob.glob(pattern, recursive=True)
+        files = [Path(name) for name in sorted(found) if Path(name).is_file()]
         if not files:
             raise UserError(
                 f"`--input`: no file is found by {pattern}. Put quotation "
@@ -90,6 +99,17 @@ def find_shards(
                 f"{other} and {source}: their translations would both be "
                 f"{output / name}. Rename one of them, or translate them into "
                 "two folders."
+            )
+    taken = {RECORD_FILE: "its own record", REPORTS: "its reports"}
+    for name in by_name:
+        for ending in PART_ENDINGS:
+            taken[f"{name}{ending}"] = f"what is not finished of {name}"
+    for name, source in by_name.items():
+        if name in taken:
+            raise UserError(
+                f"{source}: its translation would be {output / name}, where "
+                f"`deepnmt translate-files` has {taken[name]}. Rename the "
+                "input."
             )
     return [Shard(by_name[name], output / name) for name in sorted(by_name)]
 

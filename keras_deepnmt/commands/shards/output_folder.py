@@ -11,7 +11,13 @@ from keras_deepnmt.commands.options.part_files import (
     PartFiles,
     describe_changes,
 )
-from keras_deepnmt.commands.shards.files import Shard, is_empty
+from keras_deepnmt.commands.shards.files import (
+    PART_ENDINGS,
+    RECORD_FILE,
+    REPORTS,
+    Shard,
+    is_empty,
+)
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.data.compression import packed
 from keras_deepnmt.data.corpora import LineReader
@@ -19,8 +25,6 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file, lock_folder, write_json
 from keras_deepnmt.json_files import read_json
 
-RECORD_FILE = "translate-files.json"
-REPORTS = "reports"
 # Of the lines with one fault, in the report of a file.
 MOST_NUMBERS = 1_000
 _FORMAT = 1
@@ -102,7 +106,7 @@ class OutputFolder:
                     f"delete {shard.output} to have it made again."
                 )
         # Of a process that was killed after the file had its name.
-        for ending in (".part", ".part.json"):
+        for ending in PART_ENDINGS:
             Path(f"{shard.output}{ending}").unlink(missing_ok=True)
         return True
 

@@ -35,7 +35,7 @@ from keras_deepnmt.errors import UserError
 _SHOWN_LANGUAGES = 10
 
 
-@dataclass
+@dataclass(eq=False)
 class _Variant:
     """A `tuv`: the text of a unit in one language."""
 
@@ -51,15 +51,20 @@ class _Unit:
     element: Element
     variants: list[_Variant] = field(default_factory=list)
 
-    def find(self, language: str) -> _Variant | None:
-        """Finds the text of this language, or of a region that has it."""
-        same = [v for v in self.variants if v.language == language.lower()]
-        near = [
-            variant
-            for variant in self.variants
-            if base_language(variant.language) == base_language(language)
-        ]
-        return next(iter([*same, *near]), None)
+    def find(self, *languages: str) -> list[_Variant | None]:
+        """Finds the texts of languages, or else of regions that have them.
+
+        No text is that of two languages.
+        """
+        found: list[_Variant | None] = [None] * len(languages)
+        rest = list(self.variants)
+        for form in (str.lower, base_language):
+            for side, language in enumerate(languages):
+                fits = [v for v in rest if form(v.language) == form(language)]
+                if found[side] is None and fits:
+                    found[side] = fits[0]
+                    rest.remove(fits[0])
+        return found
 
 
 class TmxFile:
@@ -119,7 +124,7 @@ class TmxFile:
         target_language, has_source = self._target_language, False
         for unit in self._read():
             language = self._source_language(unit)
-            source = unit.find(language)
+            source, target = unit.find(language, target_language)
             if source is None or source.segment is None:
                 self.left[f"without {language}"] += 1
                 source = None
@@ -127,7 +132,7 @@ class TmxFile:
                 self.left[f"with an empty {language}"] += 1
                 source = None
             has_source = has_source or source is not None
-            yield unit, source, unit.find(target_language)
+            yield unit, source, target
         if not has_source:
             found = [name for name, _ in self._languages.most_common()]
             shown = ", ".join(found[:_SHOWN_LANGUAGES]) or "none"

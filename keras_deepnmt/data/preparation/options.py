@@ -257,6 +257,13 @@ class PrepareOptions:
                 f"context={self.context}, mask_symbols={self.mask_symbols}. "
                 "Set one of them to 0."
             )
+        if self.context and self.min_alignment_score is not None:
+            raise UserError(
+                "`context` cannot be used with `min_alignment_score`, which "
+                "would score the sentences before, too. Received: "
+                f"context={self.context}, min_alignment_score="
+                f"{self.min_alignment_score}. Leave one of them out."
+            )
         self._check_alignments()
         masks = {*map(mask_symbol, range(1, self.mask_symbols + 1))}
         for tag in filter(masks.__contains__, self.tags()):

@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
+from keras_deepnmt.data.context import (
+    mark_id,
+    shorten_context,
+    tag_length,
+    without_context,
+)
 from keras_deepnmt.data.preparation.alignment_filter import AlignmentFilter
 from keras_deepnmt.data.preparation.block_maps import (
     BlockMap,
@@ -47,12 +52,12 @@ class EncodedBlock(NamedTuple):
 
     `given` are its sources and targets as they are in the corpus, and `read`
     those with their `tags`, which `ids` stand for. `hashes` are those of
-    `hash_pairs` for the given texts, also without tags that stand in them, and
-    `untagged` the ids of both sides without the tags of the corpora; each is
-    `None` unless it was asked for. `masked` says which pairs a masker
-    changed before they got tags. `words` are the links between the words of
-    each pair, and `links` those between its tokens, as `token_links` returns
-    them; both are `None` without given alignments.
+    `hash_pairs` for the given texts, without their context and without tags
+    that stand in them, and `untagged` the ids of both sides without the tags
+    of the corpora; each is `None` unless it was asked for. `masked` says which
+    pairs a masker changed before they got tags. `words` are the links between
+    the words of each pair, and `links` those between its tokens, as
+    `token_links` returns them; both are `None` without given alignments.
     """
 
     given: tuple[list[str], list[str]]
@@ -90,6 +95,7 @@ class BlockEncoder:
     ):
         self._tag_side = tag_side
         self._tokenizers = tokenizers
+        self._has_context = mark_id(tokenizers[0]) is not None
         self._hashed = hashed
         self._untagged = untagged
         self._known_tags = known_tags
@@ -126,9 +132,11 @@ class BlockEncoder:
         hashes = None
         if self._hashed:
             compared = block[0]
+            if self._has_context:
+                compared = list(map(without_context, compared))
             if self._known_tags:
                 compared = [
-                    untagged_text(s, self._known_tags) for s in block[0]
+                    untagged_text(s, self._known_tags) for s in compared
                 ]
             hashes = hash_pairs(compared, block[1])
         links = None
