@@ -64,7 +64,8 @@ class AnalyzedRun:
             `None` without a file.
 
     Raises:
-        UserError: if the run is not finished, or has no such text.
+        UserError: if the run is not finished, has no such text, or no sentence
+            that is short enough.
 
     Example:
     >>> run = AnalyzedRun("runs/demo", num_sentences=50)
@@ -123,6 +124,14 @@ class AnalyzedRun:
             for row, ids in enumerate(self._encode(sources, references))
             if max(map(len, ids)) < limit
         ]
+        if not short:
+            raise UserError(
+                f"{self.run.directory}: the sentences must have at most "
+                f"{limit - 1} tokens on each side, the model's position range. "
+                f"Received: {len(sources)} sentences, all of them longer. Give "
+                "shorter ones by `--source` and `--target`, or a model with a "
+                "larger `max_length`."
+            )
         places = np.linspace(0, len(short) - 1, min(number, len(short)))
         self.rows = [short[int(place)] for place in places]
         self.sources = [sources[row] for row in self.rows]

@@ -172,6 +172,16 @@ def test_sentences_are_spread_over_the_test_set(run_dirs, tmp_path):
     assert (run.rows, run.sources) == ([0], ["der Hund"])
 
 
+def test_sentences_that_are_all_too_long_are_refused(run_dirs, tmp_path):
+    text = tmp_path / "text"
+    text.write_text(f"{'der Hund ' * 999}\n" * 2)
+    files = {"source_file": text, "target_file": text}
+    limit = Translator.load(run_dirs["dense_nmt_1_tiny"]).max_source_length
+    message = f"at most {limit - 1} tokens.*Received: 2 sentences, all of them"
+    with pytest.raises(UserError, match=message):
+        open_run(run_dirs, "dense_nmt_1_tiny", **files)
+
+
 def test_what_a_model_lacks_is_refused(run_dirs):
     run = open_run(run_dirs, "dense_nmt_1_tiny")
     with pytest.raises(UserError, match="lacks hybrid self-attention"):
