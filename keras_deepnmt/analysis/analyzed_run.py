@@ -281,14 +281,15 @@ def shown_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 def _read_labels(file, num_sentences):
     """The labels of each sentence's words, by their place."""
     # Not `splitlines`: a label may have other line ends, such as U+2028.
-    with open(file, encoding="utf-8") as stream:
+    place = f"{file}: not a file of labels"
+    with refused_values(place), open(file, encoding="utf-8") as stream:
         lines = list(stream)
     if len(lines) != num_sentences:
         raise UserError(
             f"{file} must have a line for each of the {num_sentences} "
             f"sentences. Received: {len(lines)} lines."
         )
-    with refused_values(f"{file}: not a file of labels"):
+    with refused_values(place):
         return [
             {
                 int(label["token_index"]): str(label["function"])

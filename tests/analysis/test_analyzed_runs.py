@@ -149,8 +149,8 @@ def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
     short.write_text("[]\n")
     with pytest.raises(UserError, match="must have a line for each of the 30"):
         open_run(run_dirs, "role_interaction_softmax_tiny", label_file=short)
-    for line in ("7", "[{}]", "[" * 5000):
-        short.write_text(f"{line}\n" * 30)
+    for line in (b"7", b"[{}]", b"[" * 5000, b"\xff"):
+        short.write_bytes((line + b"\n") * 30)
         with pytest.raises(UserError, match="short.jsonl: not a file of labe"):
             open_run(
                 run_dirs, "role_interaction_softmax_tiny", label_file=short
