@@ -64,7 +64,8 @@ class AnalyzedRun:
             `None` without a file.
 
     Raises:
-        UserError: if the run is not finished, or has no such text.
+        UserError: if the run is not finished, has no such text, or no sentence
+            that is short enough.
 
     Example:
     >>> run = AnalyzedRun("runs/demo", num_sentences=50)
@@ -123,6 +124,14 @@ class AnalyzedRun:
             for row, ids in enumerate(self._encode(sources, references))
             if max(map(len, ids)) < limit
         ]
+        if not short:
+            raise UserError(
+                f"{self.run.directory}: the sentences must have at most "
+                f"{limit - 1} tokens on each side, the model's position range. "
+                f"Received: {len(sources)} sentences, all of them longer. Give "
+                "shorter ones by `--source` and `--target`, or a model with a "
+                "larger `max_length`."
+            )
         places = np.linspace(0, len(short) - 1, min(number, len(short)))
         self.rows = [short[int(place)] for place in places]
         self.sources = [sources[row] for row in self.rows]
@@ -272,14 +281,15 @@ def shown_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 def _read_labels(file, num_sentences):
     """The labels of each sentence's words, by their place."""
     # Not `splitlines`: a label may have other line ends, such as U+2028.
-    with open(file, encoding="utf-8") as stream:
+    place = f"{file}: not a file of labels"
+    with refused_values(place), open(file, encoding="utf-8") as stream:
         lines = list(stream)
     if len(lines) != num_sentences:
         raise UserError(
             f"{file} must have a line for each of the {num_sentences} "
             f"sentences. Received: {len(lines)} lines."
         )
-    with refused_values(f"{file}: not a file of labels"):
+    with refused_values(place):
         return [
             {
                 int(label["token_index"]): str(label["function"])

@@ -58,7 +58,7 @@ def add_options(parser: VerbParser) -> None:
 
 def run(options: Namespace) -> None:
     """Writes the figures of a run and prints the names of the files."""
-    check_sides(options.source, options.target, options.tag)
+    check_sides(options)
     unknown = [name for name in options.what or () if name not in NAMES]
     if unknown:
         raise UserError(

@@ -34,6 +34,7 @@ from keras_deepnmt.commands.options.scoring import (
     add_resamples,
     add_scoring,
     add_split,
+    check_split,
 )
 from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
@@ -299,6 +300,8 @@ def _check(options):
         raise UserError("--target and --references cannot be given together.")
     if options.runs:
         check_tag_source(options.tag, options.source)
+        check_split(options.split, options.source)
+    _check_language(options)
     _check_comet(options)
     needs_source = {
         "--metrics gleu": "gleu" in (options.metrics or ()),
@@ -342,6 +345,22 @@ def _check(options):
     if options.rouge:
         # Reported before the translation, too.
         import rouge_score.rouge_scorer  # noqa: F401
+
+
+def _check_language(options):
+    """Refuses a language that has no effect."""
+    if options.language is None or options.ladder:
+        return
+    if options.runs:
+        raise UserError(
+            "--language needs --ladder or --hypotheses: a run's recipe says "
+            "how it is scored. Give --tokenize for another tokenizer."
+        )
+    if options.tokenize is not None:
+        raise UserError(
+            "--language cannot be given with --tokenize, which it chooses "
+            "otherwise. Leave one of them out, or give --ladder."
+        )
 
 
 def _check_comet(options):

@@ -58,7 +58,7 @@ def add_options(parser: VerbParser) -> None:
 
 def run(options: Namespace) -> None:
     """Writes the page and prints the name of its file."""
-    check_sides(options.source, options.target, options.tag)
+    check_sides(options)
     repeated = {name for name in options.runs if options.runs.count(name) > 1}
     if repeated:
         raise UserError(f"{', '.join(sorted(repeated))}: given more than once.")

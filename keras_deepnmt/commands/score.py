@@ -243,16 +243,22 @@ def _score(translators, pairs, first, warnings, advance):
 def _good_pairs(translator, pairs, first, warnings) -> list[int]:
     """Returns the places of the pairs that can be scored; warns of others."""
     most = translator.model.max_length
-    encode = translator.target_tokenizer.encode
-    texts = iter(encode([p.target for p in pairs if isinstance(p.target, str)]))
+    texts = [pair for pair in pairs if isinstance(pair.target, str)]
+    # As `Translator.score` encodes them; ids have their tag.
+    tagged = translator.tagged_targets(
+        [pair.source for pair in texts], [pair.target for pair in texts]
+    )
+    encoded = iter(translator.target_tokenizer.encode(tagged))
+    has_tag = translator.tag_side == "target"
+    name = "target with its tag" if has_tag else "target"
     rows = []
     for row, pair in enumerate(pairs):
         fault, is_text = pair.fault, isinstance(pair.target, str)
         # Ids have their end id.
-        length = len(next(texts)) if is_text else len(pair.target) - 1
+        length = len(next(encoded)) if is_text else len(pair.target) - 1
         if fault is None and most is not None and length >= most:
             fault = (
-                f"the target is longer than {most - 1} tokens, the model's "
+                f"the {name} is longer than {most - 1} tokens, the model's "
                 "position range; not scored."
             )
         if fault is None:

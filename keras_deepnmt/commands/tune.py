@@ -164,7 +164,23 @@ def _nbest(options, translator, runs, sources, given, warnings):
     total = len(sources) * (len(runs.models) - 1)
     with progress_bar("scored", total, options.quiet) as advance:
         features = reranker.features(sources, nbest, advance)
-    return [[h.text for h in found] for found in nbest], features
+    return _choices(nbest, features)
+
+
+def _choices(nbest, features):
+    """The texts that `rerank` puts first by some weights, and their scores.
+
+    They are those with all required phrases, if a sentence has any. The others
+    are taken out only here: a model scores all translations of a sentence or
+    none.
+    """
+    texts, scores = [], []
+    for hypotheses, rows in zip(nbest, features, strict=True):
+        every = list(range(len(hypotheses)))
+        kept = [n for n in every if hypotheses[n].constraints_met] or every
+        texts.append([hypotheses[n].text for n in kept])
+        scores.append(rows[kept])
+    return texts, scores
 
 
 def _tune(features, texts, references, scoring):

@@ -60,6 +60,7 @@ def average(
     with StagedFolder(output_dir) as folder:
         # No training may delete a checkpoint meanwhile.
         with run.lock(shared=True):
+            _check_finished(run)
             model, steps = average_checkpoints(
                 run.recipe(), run, summary, folder, **{kind: number}
             )
@@ -79,3 +80,15 @@ def average(
         summary["files"] = output.list_files()
         write_json(output.run_file, summary)
     return summary
+
+
+def _check_finished(run):
+    """Refuses a run whose `run.json` is that of an earlier training."""
+    # A preset folder has no recipe, and is refused for that.
+    run.recipe()
+    if not run.is_finished():
+        raise UserError(
+            f"{run.directory}: must be a finished run. Received: one that was "
+            "started again and has not finished. Run the same `deepnmt train` "
+            "again to finish it."
+        )

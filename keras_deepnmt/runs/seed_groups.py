@@ -13,6 +13,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 _LABELS = ("name", "seed")
 # Keys that name files. What is in the files counts: `resolved` has its hashes.
 _FILES = (
+    "import",
     *("data.train", "data.valid", "data.test"),
     *("data.tokenizer_source", "data.tokenizer_target"),
     "data.user_defined_symbols_file",
@@ -26,6 +27,8 @@ _CIRCUMSTANCES = (
     "replaces_finished_model",
 )
 _OF_CORPUS = ("split", "sha256", "rows", "weight", "tag")
+# Not `origin`, the path of the user's own file.
+_OF_CODE = ("file", "module", "sha256")
 # Keys that tell two recipes of one name apart, at most.
 _MOST_KEYS = 3
 
@@ -87,8 +90,9 @@ def recipe_values(recipe: Recipe) -> dict[str, Any]:
 
     These are all values of the recipe but its name, its seed and names of
     files, and what its `resolved` records: the hashes of the corpora, the
-    tokenizers and the initial weights, the batch that was found, changes that
-    were made on the way. Versions, commit and machine are left out.
+    tokenizers, the user's own code and the initial weights, the batch that was
+    found, changes that were made on the way. Versions, commit and machine are
+    left out.
 
     Example:
     >>> from keras_deepnmt.recipes import load_recipe
@@ -109,6 +113,10 @@ def recipe_values(recipe: Recipe) -> dict[str, Any]:
             value = [
                 {name: corpus.get(name) for name in _OF_CORPUS}
                 for corpus in value
+            ]
+        elif key == "code":
+            value = [
+                {name: code.get(name) for name in _OF_CODE} for code in value
             ]
         elif key == "initialize_from":
             value = value.get("weights_sha256")

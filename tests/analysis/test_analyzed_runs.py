@@ -149,8 +149,8 @@ def test_roles_are_compared_with_gold_labels(run_dirs, tmp_path):
     short.write_text("[]\n")
     with pytest.raises(UserError, match="must have a line for each of the 30"):
         open_run(run_dirs, "role_interaction_softmax_tiny", label_file=short)
-    for line in ("7", "[{}]", "[" * 5000):
-        short.write_text(f"{line}\n" * 30)
+    for line in (b"7", b"[{}]", b"[" * 5000, b"\xff"):
+        short.write_bytes((line + b"\n") * 30)
         with pytest.raises(UserError, match="short.jsonl: not a file of labe"):
             open_run(
                 run_dirs, "role_interaction_softmax_tiny", label_file=short
@@ -170,6 +170,16 @@ def test_sentences_are_spread_over_the_test_set(run_dirs, tmp_path):
         files[f"{side}_file"].write_text("der Hund\n")
     run = open_run(run_dirs, "dense_nmt_1_tiny", **files)
     assert (run.rows, run.sources) == ([0], ["der Hund"])
+
+
+def test_sentences_that_are_all_too_long_are_refused(run_dirs, tmp_path):
+    text = tmp_path / "text"
+    text.write_text(f"{'der Hund ' * 999}\n" * 2)
+    files = {"source_file": text, "target_file": text}
+    limit = Translator.load(run_dirs["dense_nmt_1_tiny"]).max_source_length
+    message = f"at most {limit - 1} tokens.*Received: 2 sentences, all of them"
+    with pytest.raises(UserError, match=message):
+        open_run(run_dirs, "dense_nmt_1_tiny", **files)
 
 
 def test_what_a_model_lacks_is_refused(run_dirs):

@@ -182,3 +182,10 @@ def test_a_report_refuses_a_tag_without_a_text(refused, runs):
     for words in (["report", "first"], ["analyze", "first"]):
         error = refused(*words, "--tag", "<2de>")
         assert "--tag needs --source" in error
+
+
+@pytest.mark.parametrize("verb", ["analyze", "report"])
+def test_a_text_has_no_split(refused, verb):
+    words = ["--source", "a", "--target", "b", "--split", "valid"]
+    error = refused(verb, "first", *words)
+    assert "--split valid cannot be given with --source" in error

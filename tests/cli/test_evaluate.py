@@ -315,6 +315,18 @@ def test_tables_of_scripts_without_spaces_name_their_unit(deepnmt, chinese):
         (["run", "run"], "run: given more than once"),
         (["a", "b", "--output", "x"], "--output needs exactly one run"),
         (["a", "--differences", "x"], "needs at least two systems"),
+        (["a", "--language", "de"], "--language needs --ladder or --hypothe"),
+        (
+            [
+                *("--hypotheses", "good", "--references", "reference"),
+                *("--language", "de", "--tokenize", "char"),
+            ],
+            "--language cannot be given with --tokenize",
+        ),
+        (
+            ["a", "--source", "a", "--target", "b", "--split", "valid"],
+            "--split valid cannot be given with --source",
+        ),
         (
             ["--hypotheses", "short", "--references", "reference"],
             "short must have as many lines as reference. Received: 3 and 4",

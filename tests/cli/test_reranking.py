@@ -12,6 +12,7 @@ from jsonargparse import Namespace
 from toy_model import ToyModel
 
 from keras_deepnmt import Translator
+from keras_deepnmt.commands import tune
 from keras_deepnmt.commands.options import reranking
 from keras_deepnmt.commands.options.reranking import RerankingRuns
 from keras_deepnmt.data.corpora import CorpusOptions
@@ -21,6 +22,7 @@ from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import corpus_scores
 from keras_deepnmt.reranking import Reranker
+from keras_deepnmt.translator.results import Hypothesis
 
 TAGS = ("<2en>", "<2de>")
 SENTENCES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5 5"]
@@ -143,6 +145,32 @@ def test_mistakes_are_told_in_one_line(refused, digits, words, tmp_path):
     assert "needs --rerank" in refused("tune", run, *text)
     error = refused("tune", run, *text, "--rerank", run, "--num-beams", "1")
     assert "`--num-beams` must be at least 2" in error
+
+
+def test_weights_are_tuned_on_the_choices_of_reranking(monkeypatch):
+    """A translation that lacks a phrase is chosen only if all of them do."""
+    texts = ["dog", "small dog", "runs"]
+    nbest = [
+        [Hypothesis(t, 0, 0, (3,), constraints_met=t in met) for t in texts]
+        for met in (["small dog", "runs"], [])
+    ]
+    scores = np.array([[-1.0, -2.0], [-2.0, -5.0], [-3.0, -4.0]])
+    monkeypatch.setattr(Reranker, "features", lambda *_: [scores, scores])
+    translator = SimpleNamespace(
+        translate_nbest=lambda *_: nbest, num_beams=3, compilation_padding=0
+    )
+    reranker = Reranker(translator, [translator])
+    runs = SimpleNamespace(models=[0, 1], reranker=lambda *_: reranker)
+    options = Namespace(compile=True, quiet=True)
+    found, rows = tune._nbest(options, translator, runs, ["a", "b"], {}, None)
+    assert found == [texts[1:], texts]
+    for reranker.weights in np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]):
+        best = [
+            own[np.argmax(values @ reranker.weights)]
+            for own, values in zip(found, rows, strict=True)
+        ]
+        ranked = reranker.rerank(["a", "b"], nbest)
+        assert best == [hypotheses[0].text for hypotheses in ranked]
 
 
 def test_a_run_of_other_languages_is_refused(refused, digits, tmp_path):

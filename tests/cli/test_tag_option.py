@@ -7,12 +7,17 @@ import pytest
 import yaml
 from digit_run import RECIPE
 from jsonargparse import Namespace
+from toy_model import ToyModel
 
 from keras_deepnmt import Translator, cli, translator
+from keras_deepnmt.commands import score
 from keras_deepnmt.commands.options import decoding
 from keras_deepnmt.data.directions import Directions
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.runs import test_translations
+from keras_deepnmt.translator.batch_decoder import BatchDecoder
+from keras_deepnmt.translator.results import TargetScore
 
 LINES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5"]
 TAGS = ("<copy>", "<reverse>")
@@ -183,6 +188,39 @@ def test_pairs_are_scored_with_the_tag(deepnmt, run, source):
     totals = [score.total for score in translator.score(LINES, LINES)]
     found = [float(row.split("\t")[2]) for row in done.out.splitlines()[1:]]
     assert found == pytest.approx(totals, abs=1e-4)
+
+
+def test_a_target_whose_tag_makes_it_too_long_is_not_scored(
+    deepnmt, tmp_path, monkeypatch
+):
+    words = "small dogs run".split()
+    tokenizer = train_tokenizer(
+        words * 9, tmp_path / "t.model", 30, user_defined_symbols=["<2de>"]
+    )
+    long = "small dogs run small"
+    most = len(tokenizer.encode([long])[0]) + 1
+    translator = Translator(
+        *(ToyModel(30, 30, max_length=most), tokenizer, tokenizer),
+        compiled=False,
+        tag_side="target",
+        tag="<2de>",
+    )
+    monkeypatch.setattr(score, "load_translator", lambda options: translator)
+    # The numbers do not matter, and computing them would take long.
+    monkeypatch.setattr(
+        *(BatchDecoder, "scores_of"),
+        lambda _, rows, *__: [TargetScore(("a",), (-1,), -1)] * len(rows),
+    )
+    pairs = tmp_path / "pairs"
+    pairs.write_text(f"dogs\tdogs\ndogs\t{long}\ndogs\tsmall\n")
+    done = deepnmt("score", "run", "--totals", "--no-compile", stdin=pairs)
+    assert done.code == 0, done.err
+    rows = [row.split("\t") for row in done.out.splitlines()[1:]]
+    assert [tokens for _, tokens, _ in rows] == ["1", "0", "1"]
+    assert [total == "nan" for _, _, total in rows] == [False, True, False]
+    assert f"line 2: the target with its tag is longer than {most - 1}" in (
+        done.err
+    )
 
 
 @pytest.mark.thorough

@@ -121,6 +121,26 @@ def test_the_same_initial_weights_in_another_place_are_the_same(add_run):
     assert list(group.seeds) == runs
 
 
+def test_copies_of_the_same_code_are_the_same(add_run, tmp_path):
+    """A run folder's recipe imports its own copy, by an absolute path."""
+    runs = []
+    for seed, (name, sha256) in enumerate(
+        [("first", "ab"), ("second", "ab"), ("other", "cd")]
+    ):
+        file = tmp_path / name / "code" / sha256 / "mine.py"
+        record = {
+            "file": f"code/{sha256}/mine.py",
+            "sha256": sha256,
+            "origin": f"/{name}/mine.py",
+        }
+        changes = {"seed": seed, "import": [str(file)]}
+        runs.append(add_run(name, changes, code=[record]))
+    one, other = group_by_recipe(runs)
+    assert list(one.seeds) == runs[:2]
+    assert list(other.seeds) == runs[2:]
+    assert other.name == f"{RECIPE} (other code)"
+
+
 def test_a_run_without_hashes_is_alone(add_run, tmp_path):
     runs = [add_run("first"), add_run("second", {"seed": 1})]
     for run in runs:

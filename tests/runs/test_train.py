@@ -201,6 +201,16 @@ def test_a_run_that_trains_is_not_averaged(finished, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_run_that_has_yet_to_finish_again_is_not_averaged(finished, tmp_path):
+    run = RunFolder(finished)
+    # As when it is given more updates, until it has made them.
+    run.record(run.recipe())
+    message = "whole: must be a finished run.*same `deepnmt train`"
+    with pytest.raises(UserError, match=message):
+        average(finished, tmp_path / "mean", last=2)
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_run_broken_off_goes_on_as_if_it_had_never_stopped(
     finished, train_in, without_search, tmp_path, monkeypatch
 ):

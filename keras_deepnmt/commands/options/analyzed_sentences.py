@@ -9,7 +9,7 @@ from keras_deepnmt.commands.options.decoding import (
     check_tag_source,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.commands.options.scoring import add_split
+from keras_deepnmt.commands.options.scoring import add_split, check_split
 from keras_deepnmt.errors import UserError
 
 
@@ -49,13 +49,15 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
     add_compile(parser, lazily=False)
 
 
-def check_sides(
-    source: str | None, target: str | None, tag: str | None = None
-) -> None:
-    """Refuses one of two files without the other, and a tag without them."""
-    if bool(source) != bool(target):
+def check_sides(options: Namespace) -> None:
+    """Refuses one of two files without the other, and a tag without them.
+
+    A split of the run's own data is refused with them.
+    """
+    if bool(options.source) != bool(options.target):
         raise UserError("--source and --target must be given together.")
-    check_tag_source(tag, source)
+    check_tag_source(options.tag, options.source)
+    check_split(options.split, options.source)
 
 
 def analyzed_sentences(options: Namespace) -> dict[str, object]:

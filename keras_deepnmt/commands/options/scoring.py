@@ -3,6 +3,9 @@
 from jsonargparse.typing import PositiveInt
 
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.errors import UserError
+
+_SPLIT = "test"
 
 
 def add_split(parser: VerbParser) -> None:
@@ -10,10 +13,9 @@ def add_split(parser: VerbParser) -> None:
     parser.add_argument(
         "--split",
         type=str,
-        default="test",
+        default=_SPLIT,
         metavar="{test,valid}",
-        help="Split of the run's own data. Ignored if --source and --target "
-        "are given.",
+        help="Split of the run's own data, which --source replaces.",
     )
     parser.add_argument(
         "--prepared",
@@ -21,6 +23,16 @@ def add_split(parser: VerbParser) -> None:
         metavar="DIR",
         help="The run's prepared data, if the folder was moved since training.",
     )
+
+
+def check_split(split: str, source: str | None) -> None:
+    """Refuses a split beside a text that replaces the run's own data."""
+    # A default that was given cannot be told from one that was not.
+    if source and split != _SPLIT:
+        raise UserError(
+            f"--split {split} cannot be given with --source, which replaces "
+            "the run's own data. Leave one of them out."
+        )
 
 
 def add_scoring(parser: VerbParser, without_run: str = "") -> None:
