@@ -9,6 +9,7 @@ import gzip
 import json
 import lzma
 import re
+import shutil
 import subprocess
 import sys
 
@@ -100,6 +101,17 @@ def test_a_stopped_document_goes_on_to_the_same_bytes(
     assert len(echoes) == 2 * number
     assert (files / "b.xlf").read_bytes() == (files / "whole.xlf").read_bytes()
     assert not list(files.glob("b.xlf.*"))
+
+
+def test_a_checkpoint_of_an_unfinished_run_translates_a_document(
+    deepnmt, digits, files, echoes
+):
+    shutil.copytree(digits / "run", "run")
+    (files / "run/run.json").unlink()
+    words = ["translate", "run", "--no-compile", "--input", "a.xlf"]
+    done = deepnmt(*words, "--checkpoint", "latest")
+    assert done.code == 0, done.err
+    assert 'state="translated"' in done.out
 
 
 def test_tables_and_memories_are_translated(deepnmt, digits, files, echoes):

@@ -8,11 +8,11 @@ import yaml
 from digit_run import RECIPE
 from jsonargparse import Namespace
 
-from keras_deepnmt import Translator, cli, translator
+from keras_deepnmt import Translator, cli
 from keras_deepnmt.commands.options import decoding
 from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.runs import test_translations
+from keras_deepnmt.runs import checkpoints, test_translations
 
 LINES = ["1 2 3", "", "4 4 1 7", "9 8 7 6 5"]
 TAGS = ("<copy>", "<reverse>")
@@ -101,7 +101,9 @@ def test_a_document_is_translated_into_its_language(
         for source, target in (("de", "en"), ("en", "de"))
     )
     monkeypatch.setattr(
-        translator, "read_run", lambda run: SimpleNamespace(directions=known)
+        checkpoints,
+        "open_run",
+        lambda run, checkpoint: SimpleNamespace(directions=known),
     )
     monkeypatch.setattr(decoding, "languages_of_run", lambda run: ("de", "en"))
     monkeypatch.setattr(decoding, "load_run", lambda run, step, given: given)

@@ -231,9 +231,9 @@ def load_translator(
         raise UserError("--ensemble-weights needs several runs.")
     checkpoint = options.get("checkpoint")
     if has_languages and "tag" not in given:
-        from keras_deepnmt.translator import read_run
+        from keras_deepnmt.runs.checkpoints import open_run
 
-        targets = read_run(folders[0]).directions.targets
+        targets = open_run(folders[0], checkpoint).directions.targets
         if language is None:
             # That of the document, where the command names none.
             default = languages_of_run(folders[0])[1]
