@@ -414,9 +414,10 @@ def _translate(
     segments,
     resumption,
 ):
-    number = resumption.number
+    # Reading a window adds warnings, which belong to its lines.
+    number, warned = resumption.number, warnings.state
     for texts in windows:
-        resumption.keep(number)
+        resumption.keep(number, warned)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
         resumption.begin_next(texts, asked)
@@ -455,6 +456,8 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
+        warned = warnings.state
+    resumption.keep(number, warned)
 
 
 def _advance(advance, share, resumption, number):

@@ -599,19 +599,21 @@ def test_a_file_for_one_reader_stays_so_when_it_is_written_again(tmp_path):
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("other", [70, 140])
 def test_warnings_name_the_lines_of_both_commands(
-    deepnmt, digits, lines, echoes, monkeypatch
+    deepnmt, digits, lines, echoes, monkeypatch, other
 ):
+    """Also of a window that was read, and is read again."""
     monkeypatch.chdir(lines)
     texts = (lines / "in").read_bytes().splitlines(keepends=True)
-    texts[3] = texts[140] = b"\xff\n"
+    texts[3] = texts[other] = b"\xff\n"
     (lines / "in").write_bytes(b"".join(texts))
     words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
     words += ["--errors", "skip"]
     echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
-    assert "line 4: not UTF-8" in deepnmt(*words).err
+    assert ": not UTF-8" in deepnmt(*words).err
     echoes.stop_at = None
-    assert "lines 4 and 141: not UTF-8" in deepnmt(*words).err
+    assert f"lines 4 and {other + 1}: not UTF-8" in deepnmt(*words).err
 
 
 def test_a_translator_goes_on_as_the_one_before(digits):

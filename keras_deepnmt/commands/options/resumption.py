@@ -109,7 +109,6 @@ class Resumption:
         self._parts: PartFiles | None = None
         self._digests: dict[str, Any] = {}
         self._translators: list[LazilyCompiled] = []
-        self._warnings: LineWarnings | None = None
         self._state: dict[str, Any] = {}
         self._next_lines: dict[str, str] = {}
         self._kept: list[str] = []
@@ -184,7 +183,7 @@ class Resumption:
         """
         import keras
 
-        self._translators, self._warnings = list(translators), warnings
+        self._translators = list(translators)
         if self._parts is None:
             return True
         translator = translators[0].compiled
@@ -246,15 +245,18 @@ class Resumption:
             digest = self._digests.setdefault(option_name(name), sha256())
             digest.update(json.dumps(lines).encode())
 
-    def keep(self, number: int) -> None:
-        """Keeps the results of the first lines, of which all are finished."""
+    def keep(self, number: int, warned: Mapping[str, Any]) -> None:
+        """Keeps the results of the first lines, of which all are finished.
+
+        `warned` is the state of the warnings of these lines.
+        """
         if self._parts is None:
             return
         self._state = {
             "lines": number,
             "sha256": self._hexdigests(),
             "translators": [one.state for one in self._translators],
-            "warnings": self._warnings.state,
+            "warnings": warned,
         }
         if number != self.number:
             self.number, self.batches, self._kept = number, [], []
