@@ -535,12 +535,19 @@ def test_files_that_were_not_renamed_are_renamed(
         raise KeyboardInterrupt
 
     failing = SimpleNamespace(**{**vars(os), "replace": fail})
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[140] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    stopped += ["--errors", "skip"]
     with monkeypatch.context() as patch:
         patch.setattr(part_files, "os", failing)
         assert deepnmt(*stopped).code == 130
-    assert (lines / "out.part").read_bytes() == (lines / "in").read_bytes()
-    assert deepnmt(*stopped).code == 0
-    assert (lines / "out").read_bytes() == (lines / "in").read_bytes()
+    texts[140] = b"\n"
+    written = b"".join(texts)
+    assert (lines / "out.part").read_bytes() == written
+    done = deepnmt(*stopped)
+    assert done.code == 0 and "in, line 141: not UTF-8" in done.err
+    assert (lines / "out").read_bytes() == written
     assert not {"out.part", "out.part.json"} & names(lines)
 
 

@@ -201,12 +201,15 @@ class Resumption:
                 for name in (*asdict(translator.options), *_OF_BATCHES)
             },
         )
-        if self._parts.is_complete:
-            return False
+        is_complete = self._parts.is_complete
         self.batches = []
         if state is None:
-            return True
-        while self.number < state["lines"] and (texts := next(windows, None)):
+            return not is_complete
+        # A document is written from the input as it is now, all of which must
+        # be that of a complete part.
+        while (is_complete or self.number < state["lines"]) and (
+            texts := next(windows, None)
+        ):
             self.add(texts, given.take(len(texts), translator))
             self.number += len(texts)
         for name, digest in state["sha256"].items():
@@ -221,6 +224,8 @@ class Resumption:
         ):
             one.state = its_state
         warnings.state = state["warnings"]
+        if is_complete:
+            return False
         kept = state.get("next", {"batches": [], "sha256": {}})
         self._kept = list(kept["batches"])
         file = self._parts.record_file
