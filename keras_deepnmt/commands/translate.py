@@ -235,7 +235,7 @@ def run(options: Namespace) -> None:
             options, translator, windows, has_languages
         )
         windows = windows_in_context(
-            options, translator, windows, has_languages
+            options, translator, windows, document is not None
         )
         translators = LazilyCompiled(translator, options.compile)
         others = [] if runs is None else runs.translators
