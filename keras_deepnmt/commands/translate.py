@@ -178,8 +178,9 @@ def _add_alignments(parser):
         "--alignment-layer",
         type=PositiveInt,
         metavar="N",
-        help="Decoder block of --alignments and --replace-unknown, from 1. "
-        "Default: the last but one, or the last of two.",
+        help="Decoder block of --alignments, --replace-unknown, --keep-markup "
+        "and the markup of XLIFF and TMX, from 1. Default: the last but one, "
+        "or the last of two.",
     )
     parser.add_argument(
         "--replace-unknown",
@@ -205,6 +206,8 @@ def run(options: Namespace) -> None:
             "one of them."
         )
     document = DocumentInput.of(options)
+    has_languages = document is not None and document.has_markup
+    _check_alignment_layer(options, has_languages)
     segments = SegmentOptions(options, document)
     name = input_name(options.input)
     resumption = Resumption(options, document)
@@ -214,8 +217,8 @@ def run(options: Namespace) -> None:
             LineWarnings(name, document and document.lines)
         )
         given = GivenLines(options)
-        has_languages = document is not None and document.has_markup
         translator = load_translator(options, has_languages)
+        _check_num_beams(options, translator)
         segments.load_rules()
         runs = unknown = None
         if is_reranked(options):
@@ -235,7 +238,7 @@ def run(options: Namespace) -> None:
             options, translator, windows, has_languages
         )
         windows = windows_in_context(
-            options, translator, windows, has_languages
+            options, translator, windows, document is not None
         )
         translators = LazilyCompiled(translator, options.compile)
         others = [] if runs is None else runs.translators
@@ -267,6 +270,35 @@ def run(options: Namespace) -> None:
                 resumption,
             )
         given.check_end()
+
+
+def _check_alignment_layer(options, has_markup):
+    """Refuses a layer of alignments that nothing asks for."""
+    if options.alignment_layer is None or has_markup:
+        return
+    if (
+        options.alignments is None
+        and options.replace_unknown is None
+        and not options.keep_markup
+    ):
+        raise UserError(
+            "--alignment-layer needs --alignments, --replace-unknown, "
+            "--keep-markup, or an --input that is XLIFF or TMX. Received: "
+            f"{options.alignment_layer}. Leave it out, or give one of them."
+        )
+
+
+def _check_num_beams(options, translator):
+    """Refuses to choose from one translation, also of the run's options."""
+    number = max(translator.num_beams, options.num_hypotheses)
+    if number == 1 and (options.mbr or is_reranked(options)):
+        option = "--rerank" if options.rerank else "--rerank-reverse"
+        option = "--mbr" if options.mbr else option
+        raise UserError(
+            f"{option} chooses from several translations of a sentence: "
+            "--num-beams must be at least 2. Received: 1. Give --num-beams 12, "
+            "for example."
+        )
 
 
 class _Choice:
@@ -414,9 +446,10 @@ def _translate(
     segments,
     resumption,
 ):
-    number = resumption.number
+    # Reading a window adds warnings, which belong to its lines.
+    number, warned = resumption.number, warnings.state
     for texts in windows:
-        resumption.keep(number)
+        resumption.keep(number, warned)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
         resumption.begin_next(texts, asked)
@@ -455,6 +488,8 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
+        warned = warnings.state
+    resumption.keep(number, warned)
 
 
 def _advance(advance, share, resumption, number):

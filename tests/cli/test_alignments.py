@@ -52,6 +52,11 @@ def test_a_block_that_the_model_lacks_is_refused(refused, digits, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+def test_a_block_that_nothing_uses_is_refused(refused, digits):
+    error = refused("translate", digits / "run", "--alignment-layer", "1")
+    assert "--alignment-layer needs --alignments, --replace-unknown" in error
+
+
 @pytest.mark.thorough
 def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
     files = {

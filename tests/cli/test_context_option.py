@@ -27,7 +27,12 @@ def test_a_model_that_has_not_learned_it_is_refused(refused, digits, tmp_path):
     words = ["--input", table, "--context", "1", "--source-language", "en"]
     words += ["--target-language", "de", "--output", tmp_path / "out.tmx"]
     error = refused("translate", digits / "run", *words)
-    assert "--context cannot be used with XLIFF and TMX" in error
+    assert "--context needs plain text, where an empty line ends" in error
+    for name, text in (("a.tsv", "de\n1\n"), ("a.jsonl", '{"de": "1"}\n')):
+        (tmp_path / name).write_text(text)
+        words = ["--input", tmp_path / name, "--source-column", "de"]
+        error = refused("translate", digits / "run", *words, "--context", "1")
+        assert f"{name}, which is {name[2:]}. Leave it out" in error
 
 
 @pytest.mark.thorough

@@ -5,16 +5,19 @@
 * what cannot be done is refused in one line, and nothing is left behind
 """
 
+import errno
 import gzip
 import json
 import lzma
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 from digit_run import environment
 
+from keras_deepnmt.commands.options.document import DocumentInput
 from keras_deepnmt.data.kept_items import find_kept_items
 from keras_deepnmt.translator import Translator
 from keras_deepnmt.translator.results import Hypothesis
@@ -100,6 +103,45 @@ def test_a_stopped_document_goes_on_to_the_same_bytes(
     assert len(echoes) == 2 * number
     assert (files / "b.xlf").read_bytes() == (files / "whole.xlf").read_bytes()
     assert not list(files.glob("b.xlf.*"))
+
+
+@pytest.mark.parametrize("texts", [["7"], ["7", "8", "9"], ["7", "8"]])
+def test_a_document_that_was_changed_before_it_was_written_is_refused(
+    deepnmt, refused, digits, files, echoes, monkeypatch, texts
+):
+    def write(texts):
+        rows = "".join(f"{text}\n" for text in ["de", *texts])
+        (files / "a.tsv").write_text(rows)
+
+    def fail(self, part, file):
+        raise OSError(errno.ENOSPC, "full")
+
+    write(["1 2", "3"])
+    words = command(digits, "--input", "a.tsv", "--source-column", "de")
+    words += ["--output", "b.tsv"]
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentInput, "finish", fail)
+        assert deepnmt(*words).code != 0
+    write(texts)
+    error = refused(*words)
+    assert "--input: the first 2 lines are not those" in error
+    assert "--restart" in error
+    write(["1 2", "3"])
+    assert deepnmt(*words).code == 0
+    lines = (files / "b.tsv").read_text().splitlines()
+    assert lines == ["de\ttranslation", "1 2\t1 2", "3\t3"]
+    assert len(echoes) == 1
+
+
+def test_a_checkpoint_of_an_unfinished_run_translates_a_document(
+    deepnmt, digits, files, echoes
+):
+    shutil.copytree(digits / "run", "run")
+    (files / "run/run.json").unlink()
+    words = ["translate", "run", "--no-compile", "--input", "a.xlf"]
+    done = deepnmt(*words, "--checkpoint", "latest")
+    assert done.code == 0, done.err
+    assert 'state="translated"' in done.out
 
 
 def test_tables_and_memories_are_translated(deepnmt, digits, files, echoes):

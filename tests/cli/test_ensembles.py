@@ -45,6 +45,9 @@ def test_mistakes_are_told_in_one_line(refused, digits):
     run = digits / "run"
     weights = ["--ensemble-weights", "1"]
     assert "needs several runs" in refused("translate", run, *weights)
+    for mean in ("arithmetic", "geometric"):
+        error = refused("translate", run, "--ensemble-mean", mean)
+        assert "--ensemble-mean needs several runs. Received: " in error
     error = refused("translate", run, run, *weights)
     assert "must be 2 positive numbers" in error
     error = refused("translate", run, "no_such_run")

@@ -42,6 +42,27 @@ def test_it_prints_one_translation(refused, digits):
     assert "no --num-hypotheses" in refused("translate", digits / "run", *words)
 
 
+@pytest.mark.parametrize("option", ["--mbr", "--rerank", "--rerank-reverse"])
+def test_there_must_be_several_to_choose_from(
+    refused, digits, monkeypatch, option
+):
+    run = digits / "run"
+    words = ["translate", run, option, "chrf" if option == "--mbr" else run]
+    said = f"{option} chooses from several translations of a sentence: --num-b"
+    assert said in refused(*words, "--num-beams", "1")
+    assert said in refused(*words, "--num-beams", "1", "--sampling", "true")
+    load = Translator.load.__func__
+    # As of a run whose recipe says so.
+    monkeypatch.setattr(
+        Translator,
+        "load",
+        classmethod(
+            lambda cls, run, **given: load(cls, run, num_beams=1, **given)
+        ),
+    )
+    assert said in refused(*words)
+
+
 def test_it_chooses_among_those_with_all_phrases():
     options = SimpleNamespace(num_hypotheses=1, nbest_format=None, mbr="chrf")
     choice = _Choice(options, None, None)

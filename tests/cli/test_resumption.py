@@ -535,12 +535,19 @@ def test_files_that_were_not_renamed_are_renamed(
         raise KeyboardInterrupt
 
     failing = SimpleNamespace(**{**vars(os), "replace": fail})
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[140] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    stopped += ["--errors", "skip"]
     with monkeypatch.context() as patch:
         patch.setattr(part_files, "os", failing)
         assert deepnmt(*stopped).code == 130
-    assert (lines / "out.part").read_bytes() == (lines / "in").read_bytes()
-    assert deepnmt(*stopped).code == 0
-    assert (lines / "out").read_bytes() == (lines / "in").read_bytes()
+    texts[140] = b"\n"
+    written = b"".join(texts)
+    assert (lines / "out.part").read_bytes() == written
+    done = deepnmt(*stopped)
+    assert done.code == 0 and "in, line 141: not UTF-8" in done.err
+    assert (lines / "out").read_bytes() == written
     assert not {"out.part", "out.part.json"} & names(lines)
 
 
@@ -599,19 +606,21 @@ def test_a_file_for_one_reader_stays_so_when_it_is_written_again(tmp_path):
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("other", [70, 140])
 def test_warnings_name_the_lines_of_both_commands(
-    deepnmt, digits, lines, echoes, monkeypatch
+    deepnmt, digits, lines, echoes, monkeypatch, other
 ):
+    """Also of a window that was read, and is read again."""
     monkeypatch.chdir(lines)
     texts = (lines / "in").read_bytes().splitlines(keepends=True)
-    texts[3] = texts[140] = b"\xff\n"
+    texts[3] = texts[other] = b"\xff\n"
     (lines / "in").write_bytes(b"".join(texts))
     words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
     words += ["--errors", "skip"]
     echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
-    assert "line 4: not UTF-8" in deepnmt(*words).err
+    assert ": not UTF-8" in deepnmt(*words).err
     echoes.stop_at = None
-    assert "lines 4 and 141: not UTF-8" in deepnmt(*words).err
+    assert f"lines 4 and {other + 1}: not UTF-8" in deepnmt(*words).err
 
 
 def test_a_translator_goes_on_as_the_one_before(digits):

@@ -9,13 +9,13 @@ from digit_run import RECIPE
 from jsonargparse import Namespace
 from toy_model import ToyModel
 
-from keras_deepnmt import Translator, cli, translator
+from keras_deepnmt import Translator, cli
 from keras_deepnmt.commands import score
 from keras_deepnmt.commands.options import decoding
 from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.runs import test_translations
+from keras_deepnmt.runs import checkpoints, test_translations
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.results import TargetScore
 
@@ -106,7 +106,9 @@ def test_a_document_is_translated_into_its_language(
         for source, target in (("de", "en"), ("en", "de"))
     )
     monkeypatch.setattr(
-        translator, "read_run", lambda run: SimpleNamespace(directions=known)
+        checkpoints,
+        "open_run",
+        lambda run, checkpoint: SimpleNamespace(directions=known),
     )
     monkeypatch.setattr(decoding, "languages_of_run", lambda run: ("de", "en"))
     monkeypatch.setattr(decoding, "load_run", lambda run, step, given: given)

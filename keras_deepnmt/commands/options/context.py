@@ -37,11 +37,12 @@ def windows_in_context(
     options: Namespace,
     translator: "Translator",
     windows: Iterator[list[str]],
-    has_markup: bool,
+    is_document: bool,
 ) -> Iterator[list[str]]:
     """Puts each line in the context that is asked for.
 
-    `has_markup` says whether the input has markup that is kept in any case.
+    `is_document` says that the input is no plain text: `DocumentInput` refuses
+    a context.
 
     Raises:
         UserError: if the model has not learned it, or not so much of it, or
@@ -50,15 +51,20 @@ def windows_in_context(
     learned = translator.context
     if not options.context:
         if learned and options.context is None:
+            advice = (
+                f"Give --context {learned} if the lines are sentences of "
+                "documents, in order, or --context 0."
+            )
+            if is_document:
+                advice = "Give the texts as lines, or --context 0."
             _logger.warning(
                 "The model was trained with `data.context`: %d, and here each "
-                "line is translated by itself. Give --context %d if the lines "
-                "are sentences of documents, in order, or --context 0.",
+                "line is translated by itself. %s",
                 learned,
-                learned,
+                advice,
             )
         return windows
-    check_lines_can_change("--context", options, has_markup)
+    check_lines_can_change("--context", options, has_markup=False)
     if mark_id(translator.source_tokenizer) is None:
         raise UserError(
             "--context needs a model that was trained with `data.context`. "

@@ -60,9 +60,9 @@ def add_ensemble(parser: VerbParser) -> None:
     parser.add_argument(
         "--ensemble-mean",
         type=Literal["arithmetic", "geometric"],
-        default="arithmetic",
         help="How several models are averaged: their probabilities "
-        "(arithmetic) or their log-probabilities (geometric).",
+        "(arithmetic) or their log-probabilities (geometric). Default: "
+        "arithmetic.",
     )
     parser.add_argument(
         "--ensemble-weights",
@@ -227,13 +227,17 @@ def load_translator(
     folders = options.get("runs") or [options.run]
     if options.get("shortlist") is not None:
         given["shortlists"] = _load_shortlists(options.shortlist, folders[0])
-    if options.get("ensemble_weights") and len(folders) == 1:
-        raise UserError("--ensemble-weights needs several runs.")
+    for name in ("ensemble_mean", "ensemble_weights"):
+        if options.get(name) and len(folders) == 1:
+            raise UserError(
+                f"{option_name(name)} needs several runs. Received: "
+                f"{folders[0]}. Leave it out, or name more runs."
+            )
     checkpoint = options.get("checkpoint")
     if has_languages and "tag" not in given:
-        from keras_deepnmt.translator import read_run
+        from keras_deepnmt.runs.checkpoints import open_run
 
-        targets = read_run(folders[0]).directions.targets
+        targets = open_run(folders[0], checkpoint).directions.targets
         if language is None:
             # That of the document, where the command names none.
             default = languages_of_run(folders[0])[1]
@@ -246,7 +250,9 @@ def load_translator(
     from keras_deepnmt.translator import join_translators
 
     return join_translators(
-        translators, options.ensemble_weights, options.ensemble_mean
+        translators,
+        options.ensemble_weights,
+        options.ensemble_mean or "arithmetic",
     )
 
 

@@ -196,6 +196,12 @@ def _refuse_options(options, format, has_markup):
             f"translation of each text. Received: {options.input}, which is "
             f"{format}."
         )
+    if options.context:
+        raise UserError(
+            "--context needs plain text, where an empty line ends a document. "
+            f"Received: {options.input}, which is {format}. Leave it out, or "
+            "give the texts as lines."
+        )
     if options.errors != "strict":
         raise UserError(
             "--errors is for plain text: a document that is not as its format "

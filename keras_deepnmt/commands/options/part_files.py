@@ -159,7 +159,7 @@ class PartFiles:
             record = found
         self._record = record
         if self.is_complete:
-            return None
+            return record.get("state")
         if not found or restart:
             self._write_record(record)
         for part, file, size in zip(

@@ -109,7 +109,6 @@ class Resumption:
         self._parts: PartFiles | None = None
         self._digests: dict[str, Any] = {}
         self._translators: list[LazilyCompiled] = []
-        self._warnings: LineWarnings | None = None
         self._state: dict[str, Any] = {}
         self._next_lines: dict[str, str] = {}
         self._kept: list[str] = []
@@ -184,7 +183,7 @@ class Resumption:
         """
         import keras
 
-        self._translators, self._warnings = list(translators), warnings
+        self._translators = list(translators)
         if self._parts is None:
             return True
         translator = translators[0].compiled
@@ -202,12 +201,15 @@ class Resumption:
                 for name in (*asdict(translator.options), *_OF_BATCHES)
             },
         )
-        if self._parts.is_complete:
-            return False
+        is_complete = self._parts.is_complete
         self.batches = []
         if state is None:
-            return True
-        while self.number < state["lines"] and (texts := next(windows, None)):
+            return not is_complete
+        # A document is written from the input as it is now, all of which must
+        # be that of a complete part.
+        while (is_complete or self.number < state["lines"]) and (
+            texts := next(windows, None)
+        ):
             self.add(texts, given.take(len(texts), translator))
             self.number += len(texts)
         for name, digest in state["sha256"].items():
@@ -222,6 +224,8 @@ class Resumption:
         ):
             one.state = its_state
         warnings.state = state["warnings"]
+        if is_complete:
+            return False
         kept = state.get("next", {"batches": [], "sha256": {}})
         self._kept = list(kept["batches"])
         file = self._parts.record_file
@@ -246,15 +250,18 @@ class Resumption:
             digest = self._digests.setdefault(option_name(name), sha256())
             digest.update(json.dumps(lines).encode())
 
-    def keep(self, number: int) -> None:
-        """Keeps the results of the first lines, of which all are finished."""
+    def keep(self, number: int, warned: Mapping[str, Any]) -> None:
+        """Keeps the results of the first lines, of which all are finished.
+
+        `warned` is the state of the warnings of these lines.
+        """
         if self._parts is None:
             return
         self._state = {
             "lines": number,
             "sha256": self._hexdigests(),
             "translators": [one.state for one in self._translators],
-            "warnings": self._warnings.state,
+            "warnings": warned,
         }
         if number != self.number:
             self.number, self.batches, self._kept = number, [], []

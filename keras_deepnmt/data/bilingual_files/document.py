@@ -181,7 +181,8 @@ class Document:
     def _other_number(self, amount):
         return UserError(
             f"{self.path}: there are {amount} translations than texts. Was the "
-            "document changed meanwhile?"
+            "document changed meanwhile? Translate it again, with --restart "
+            "if its part is kept."
         )
 
 
