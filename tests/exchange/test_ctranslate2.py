@@ -1,12 +1,9 @@
 """What must be true of a folder for CTranslate2: the engine computes what this
 package does, without this package; what it cannot compute is refused."""
 
-import importlib.util
-import io
 import json
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,35 +55,16 @@ def test_its_program_translates_as_this_package(demo, folder):
     assert translate(folder, texts) == demo.translate(texts)
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_programs_translate_every_line(engine, monkeypatch, capsys):
-    # In blocks: the numbers of lines around their ends, and more than one.
-    file = ENGINES[engine].program
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    program = importlib.util.module_from_spec(spec)
-    pytest.importorskip("torch" if engine == "marian-hf" else "ctranslate2")
-    spec.loader.exec_module(program)
-    upper = SimpleNamespace(translate=lambda texts: [t.upper() for t in texts])
-    monkeypatch.setattr(program, "Model", lambda folder: upper)
-    for number in (0, 1, 1023, 1024, 1025, 2049, 3000):
-        lines = [f"line {n}" for n in range(number)]
-        text = io.StringIO("".join(f"{line}\n" for line in lines))
-        monkeypatch.setattr("sys.stdin", text)
-        program.main()
-        found = capsys.readouterr().out.split("\n")[:-1]
-        assert found == [line.upper() for line in lines]
-
-
-def test_no_translation_is_longer_than_the_positions(demo, tmp_path):
-    folder = tmp_path / "folder"
-    export_ctranslate2(demo, folder, sources=SOURCES[:2])
+def test_no_translation_is_longer_than_the_positions(demo, folder):
     content = json.loads((folder / "export.json").read_text())
     longest = demo.model.max_length
     assert content["max_target_length"] == longest
     program = Model(folder)
-    # The limit of a source asks for more positions than there are.
-    found = program.translate_nbest(SOURCES[:1], 1, extra_tokens=9 * longest)
-    assert found[0][0]["text"] == demo.translate(SOURCES[:1])[0]
+    # The limit of the source asks for more positions than there are, and the
+    # translation may not end before.
+    options = {"extra_tokens": 9 * longest, "min_decoding_length": longest}
+    [[found]] = program.translate_nbest(SOURCES[:1], 1, **options)
+    assert found["truncated"]
 
 
 @pytest.mark.thorough
