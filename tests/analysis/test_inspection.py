@@ -95,7 +95,7 @@ def test_the_first_request_of_a_server_makes_nothing_anew(load, monkeypatch):
     inspector = Inspector()
     translator = load("role_interaction_softmax_tiny")
     engine = TranslatorEngine(translator, 32, {"inspect": inspector})
-    monkeypatch.setattr(engine, "warm_up", lambda: None)
+    monkeypatch.setattr(engine, "warm_up", lambda is_stopped: None)
     version = Version(1, engine, RequestLimits())
     version.queue.ready.result()
     compilations = []
