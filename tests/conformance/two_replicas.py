@@ -1,13 +1,12 @@
 """Makes one update on one device and the same on two; prints how far apart.
 
-Run as a program, since TensorFlow fixes its devices when it starts, with
-`thorough` or `slow`, which of `MODELS`. Prints a JSON object: `"models"`, entry
-name to the largest difference of any weight, one of them with R-Drop and
-scheduled sampling, one with distillation, one clipped; and with the thorough
-ones `"masks"`, what dropout kept on each replica before and after a
-checkpoint, `"float16"`, what an overflow on one replica did, `"searches"`,
-whether replicas found the same translations, and `"recomputed"`, how far apart
-updates with and without activation checkpointing are.
+Run as a program, since TensorFlow fixes its devices when it starts, with what
+to measure: a name of `MODELS`, of whose weights it prints the largest
+difference, one with R-Drop and scheduled sampling, one with distillation, one
+clipped; `masks`, what dropout kept on each replica before and after a
+checkpoint; `float16`, what an overflow on one replica did; `searches`, whether
+replicas found the same translations; `recomputed`, how far apart updates with
+and without activation checkpointing are. Prints it as JSON.
 """
 
 import json
@@ -48,16 +47,12 @@ OPTIONS = [
 # Names of models and the numbers of their options. The toys use each slot as
 # the papers' layers do, which have no replicas of their own to deal with.
 MODELS = {
-    "thorough": {
-        "transformer_tiny": 0,
-        "pre-norm, untied, two blocks a side": 1,
-        "toys in every slot": 2,
-        "conv_seq2seq_tiny": 3,
-    },
-    "slow": {
-        "every slot": 2,
-        "dense, summaries, other widths, every slot": 4,
-    },
+    "transformer_tiny": 0,
+    "pre-norm, untied, two blocks a side": 1,
+    "toys in every slot": 2,
+    "conv_seq2seq_tiny": 3,
+    "every slot": 2,
+    "dense, summaries, other widths, every slot": 4,
 }
 
 
@@ -221,17 +216,16 @@ if __name__ == "__main__":
     )
     # Once: a second strategy would take the first one's collective keys.
     two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-    models = {}
-    for name, number in MODELS[sys.argv[1]].items():
+    part = sys.argv[1]
+    if part in MODELS:
+        number = MODELS[part]
         # Without a seed a start may lie where a ReLU has its kink.
         keras.utils.set_random_seed(number)
-        models[name] = largest_difference(
-            number, entry_named(name), two, OPTIONS[number]
+        found = largest_difference(
+            number, entry_named(part), two, OPTIONS[number]
         )
-    found = {"models": models}
-    if sys.argv[1] == "thorough":
-        found["masks"] = masks(two)
-        found["float16"] = float16(two)
-        found["searches"] = searches(two)
-        found["recomputed"] = recomputed(two)
+    else:
+        measures = (masks, float16, searches, recomputed)
+        (measure,) = (each for each in measures if each.__name__ == part)
+        found = measure(two)
     print(json.dumps(found))
