@@ -140,9 +140,14 @@ def _training_text(recipe):
 
     Prepared data have the file with the translations of a named corpus.
     """
-    for corpus in recipe.data.train:
-        if corpus.translated_by or (corpus.name and corpus.file):
-            return "a teacher's translations"
+    translated = [
+        bool(corpus.translated_by or (corpus.name and corpus.file))
+        for corpus in recipe.data.train
+    ]
+    if all(translated):
+        return "a teacher's translations"
+    if any(translated):
+        return "the corpus and a teacher's translations"
     return "the corpus"
 
 

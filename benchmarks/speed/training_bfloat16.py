@@ -3,8 +3,9 @@
     python benchmarks/speed/training_bfloat16.py
     python benchmarks/speed/training_bfloat16.py --only 4+4x128
 
-Worker processes alternate on the same random batch, one process for each way
-of making an update of a Transformer of the same dimensions:
+Processes run one after another on the same random batch, one for each way of
+making an update of a Transformer of the same dimensions, and those of the
+targets a second time in the opposite order:
 
 - `float32`: one program of XLA, our step before there was another one;
 - `bfloat16`: our step with `dtype="mixed_bfloat16"` (`xla/autoclustering.py`);

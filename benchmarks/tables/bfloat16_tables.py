@@ -85,7 +85,10 @@ def training_speed_summary():
         "Training speed compared with `torch.nn.Transformer` "
         "([more](benchmarks/speed/README.md)). "
         f"{measured_when_and_where(list(steps.values()))} "
-        "The processor multiplies bfloat16 by instructions of its own.",
+        "The processor multiplies bfloat16 by instructions of its own. "
+        "PyTorch computes operation by operation, without `torch.compile`. "
+        "In float32 the ratio depends on the processor and the batch: see the "
+        "ranges there.",
         markdown_table(headings, cells),
     ]
 

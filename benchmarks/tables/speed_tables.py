@@ -208,7 +208,9 @@ def _plain_graphs():
             ),
         },
         "On TensorFlow a plain graph, traced once for all shapes, on JAX one "
-        "operation after another. Other work ran on the machine.",
+        "operation after another. Other work ran on the machine, by which "
+        "the times of single searches vary: the ratio is the median of those "
+        "of the rounds, and not that of the two medians.",
     )
 
 

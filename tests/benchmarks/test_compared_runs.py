@@ -9,18 +9,21 @@ from keras_deepnmt.recipes.loading import save_recipe
 COLUMNS = {"source_column": "source", "target_column": "target"}
 
 
+TRANSLATED = {"translated_by": "runs/teacher"}
+
+
 @pytest.mark.parametrize(
-    ("corpus", "text"),
+    ("corpora", "text"),
     [
-        ({}, "the corpus"),
-        ({"translated_by": "runs/teacher"}, "a teacher's translations"),
+        ([{}, {}], "the corpus"),
+        ([TRANSLATED], "a teacher's translations"),
+        ([{}, TRANSLATED], "the corpus and a teacher's translations"),
         # So do prepared data name the translations of a teacher.
-        ({"file": "runs/a.jsonl", **COLUMNS}, "a teacher's translations"),
+        ([{"file": "runs/a.jsonl", **COLUMNS}], "a teacher's translations"),
     ],
 )
-def test_a_teachers_translations_are_told_from_the_corpus(corpus, text):
-    name = "multi30k_tok_en_de"
-    train = [{"name": name}, {"name": name, **corpus}]
+def test_a_teachers_translations_are_told_from_the_corpus(corpora, text):
+    train = [{"name": "multi30k_tok_en_de", **corpus} for corpus in corpora]
     recipe = load_recipe(
         "transformer_tiny.multi30k_en_de", {"data.train": train}
     )
