@@ -158,7 +158,7 @@ def test_a_prepared_folder_is_that_of_the_text_files(tmp_path, caplog):
         )
     assert "a.tmx: 1 of its entries are no pairs (1 without de)." in caplog.text
     assert manifest["corpora"][0]["skipped"] == {"without de": 1}
-    text = write_pairs(tmp_path, "train", PAIRS)
+    text = write_pairs(tmp_path, "a", PAIRS)
     # So it is as if it was prepared from the text.
     again = prepare(PrepareOptions(train=[text], **options), tmp_path / "one")
     assert again["files"] == manifest["files"]
