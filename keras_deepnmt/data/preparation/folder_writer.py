@@ -196,9 +196,9 @@ class FolderWriter:
             spool = stack.enter_context(self._new_spool(split))
             raw = () if train else self._open_texts(split, stack)
             read = []
-            for corpus in corpora:
+            for number in range(len(corpora)):
                 with self._noted_errors():
-                    read.append(reader.read(corpus))
+                    read.append(reader.read(number))
             self._find_repetitions(reader, train)
             filtering = self.bars.add_task(
                 f"Filtering {split}", total=reader.counts["read"]
