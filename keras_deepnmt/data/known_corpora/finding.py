@@ -5,7 +5,11 @@ import re
 from pathlib import Path
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.document import open_bilingual
+from keras_deepnmt.data.bilingual_files.document import (
+    TABLES,
+    document_format,
+    open_bilingual,
+)
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
 from keras_deepnmt.data.known_corpora.archives import build_text
 from keras_deepnmt.data.known_corpora.downloads import (
@@ -133,8 +137,16 @@ def _one_file(corpus, languages):
     reader = LineReader(corpus.file)
     columns = corpus.source_column, corpus.target_column
     asked = Asked(*corpus.sides(languages), *columns)
+    format = document_format(reader)
     # Says now what it cannot be.
-    open_bilingual(reader, asked)
+    open_bilingual(reader, asked, format)
+    for name in ("source_column", "target_column"):
+        if getattr(corpus, name) is not None and format not in TABLES:
+            raise UserError(
+                f"`{name}` needs a `file` that is TSV or JSON Lines. Received: "
+                f"{name}={getattr(corpus, name)}, file={corpus.file}, which is "
+                f"{format.upper()}. Leave it out."
+            )
     return _corpus_files(
         corpus,
         languages,
