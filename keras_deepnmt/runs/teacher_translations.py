@@ -149,6 +149,7 @@ def _sources(corpus, options, data_dir) -> Iterator[str]:
             "train",
             data_dir,
             languages=options.languages,
+            context=options.context,
         )
         lines, path = PairLines(files), files.source
     for number, line, target in lines:

@@ -10,12 +10,18 @@
 
 import dataclasses
 import itertools
+import json
 
 import numpy as np
 import pytest
 from toy_corpus import decoded, prepare, toy_pairs, write_pairs
 
-from keras_deepnmt.data import PrepareOptions, Tokenizer, in_context
+from keras_deepnmt.data import (
+    CorpusOptions,
+    PrepareOptions,
+    Tokenizer,
+    in_context,
+)
 from keras_deepnmt.data.context import mark_id, shorten_context
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.requests import source_rows
@@ -71,6 +77,32 @@ def test_each_source_has_the_sentences_of_its_document_before_it(
     tokenizer = source_tokenizer(tmp_path / "out")
     (ids,) = tokenizer.encode(["the dog <sep> the cat"])
     assert list(ids).count(mark_id(tokenizer)) == 1
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl"])
+def test_an_empty_row_of_a_table_ends_a_document(tmp_path, name):
+    rows = [("en", "de"), *lines_of(DOCUMENTS)]
+    text = "".join(f"{source}\t{target}\n" for source, target in rows)
+    if name == "a.jsonl":
+        rows = (dict(zip(("en", "de"), row, strict=True)) for row in rows[1:])
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    file = tmp_path / name
+    file.write_text(text)
+    columns = {"source_column": "en", "target_column": "de"}
+    train = [CorpusOptions(file=str(file), **columns)]
+    prepare(options(tmp_path, train=train), tmp_path / "out")
+    assert decoded(tmp_path / "out", "train") == expected(DOCUMENTS, 2)
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+@pytest.mark.parametrize("root", ["tmx", "xliff"])
+def test_files_in_which_no_document_ends_are_refused(tmp_path, root, split):
+    file = tmp_path / "a.txt"
+    file.write_text(f"<{root} version='1.2'></{root}>")
+    corpus = CorpusOptions(file=str(file))
+    given = options(tmp_path, **{split: [corpus]})
+    with pytest.raises(UserError, match=f"txt, which is {root.upper()}. Conv"):
+        prepare(given, tmp_path / "out")
 
 
 def test_texts_in_context_are_those_of_training(tmp_path):

@@ -128,6 +128,17 @@ def test_a_language_that_cannot_be_known_is_refused(
         assert "\n" not in str(error.value)
 
 
+def test_a_text_in_which_no_document_ends_is_not_translated_in_context(
+    teacher, tmp_path
+):
+    file = tmp_path / "a.tmx"
+    file.write_text("<tmx version='1.4'></tmx>")
+    corpus = CorpusOptions(file=str(file), translated_by=teacher)
+    given = PrepareOptions(train=[corpus], target_language="de", context=1)
+    with pytest.raises(UserError, match="`context` needs .* which is TMX"):
+        translated(given, tmp_path)
+
+
 def test_documents_of_translations_end_as_those_of_the_text(
     teacher, options, asked, finished_run, tmp_path
 ):

@@ -82,6 +82,7 @@ def find_corpus_files(
     cache_dir: str | Path | None = None,
     progress: bool = True,
     languages: tuple[str | None, str | None] = (None, None),
+    context: int = 0,
 ) -> CorpusFiles:
     """Finds the files of a corpus, and downloads them if necessary.
 
@@ -90,7 +91,8 @@ def find_corpus_files(
     `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
     (default: Keras' folder). `languages` are those of the two sides of a corpus
     that names none, which one file with both of them may need. A file that is
-    missing, cannot be downloaded or has another SHA-256 raises a `UserError`.
+    missing, cannot be downloaded, has another SHA-256, or, with a `context`, no
+    place where a document may end, raises a `UserError`.
 
     Example:
     >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
@@ -122,7 +124,7 @@ def find_corpus_files(
             copies=tuple(reader.copy for reader in readers),
         )
     if corpus.file is not None:
-        return _one_file(corpus, languages)
+        return _one_file(corpus, languages, context)
     named = find_named_corpus(corpus.name)
     paths = [
         _local_file(file, Path(data_dir), cache_dir, progress)
@@ -133,7 +135,7 @@ def find_corpus_files(
     return _corpus_files(corpus, languages, named.name, paths)
 
 
-def _one_file(corpus, languages):
+def _one_file(corpus, languages, context):
     reader = LineReader(corpus.file)
     columns = corpus.source_column, corpus.target_column
     asked = Asked(*corpus.sides(languages), *columns)
@@ -147,6 +149,14 @@ def _one_file(corpus, languages):
                 f"{name}={getattr(corpus, name)}, file={corpus.file}, which is "
                 f"{format.upper()}. Leave it out."
             )
+    # There units without a text are no pairs.
+    if context and format not in TABLES:
+        raise UserError(
+            "`context` needs corpora in which documents end: at an empty line "
+            "of text files, or an empty row of TSV or JSON Lines. Received: "
+            f"context={context}, file={corpus.file}, which is "
+            f"{format.upper()}. Convert the file, or set `context` to 0."
+        )
     return _corpus_files(
         corpus,
         languages,
