@@ -22,7 +22,11 @@ from keras_deepnmt.data import (
     Tokenizer,
     in_context,
 )
-from keras_deepnmt.data.context import mark_id, shorten_context
+from keras_deepnmt.data.context import (
+    ContextWindow,
+    mark_id,
+    shorten_context,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.requests import source_rows
 
@@ -111,6 +115,26 @@ def test_texts_in_context_are_those_of_training(tmp_path):
     assert len(texts) == len(sources)
     found = [text for text in texts if text]
     assert found == [source for source, _ in expected(DOCUMENTS, 2)]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u3000 ", "\x1f", " \t"])
+def test_a_document_ends_alike_in_training_and_translation(tmp_path, blank):
+    sources = ["a dog", blank, "a cat", "a cow"]
+    texts = ["a dog", blank, "a cat", "a cat <sep> a cow"]
+    assert in_context(sources, 2) == texts
+    train = write_pairs(tmp_path, "lines", [(text, text) for text in sources])
+    given = options(
+        tmp_path, train=[train], vocabulary_size=15, drop_identical=False
+    )
+    prepare(given, tmp_path / "out")
+    found = [source for source, _ in decoded(tmp_path / "out", "train")]
+    assert found == [text for text in texts if text != blank]
+    # A sentence without a translation ends none.
+    assert ContextWindow(2).before(blank, "ein Hund") == ""
+    window = ContextWindow(1)
+    window.take("a dog")
+    window.before(blank, "ein Hund")
+    assert window.take("a cat") == "a dog <sep> a cat"
 
 
 def test_filters_read_the_sentence_alone(tmp_path):

@@ -23,6 +23,8 @@ from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
 DOCUMENT = ["a b c", "b c", "", "d e", "", "", "a c"]
+# A no-break space is as good as nothing.
+LINES = ["a b c", "b c", "\u00a0", "d e", "", "", "a c"]
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +144,7 @@ def test_a_text_in_which_no_document_ends_is_not_translated_in_context(
 def test_documents_of_translations_end_as_those_of_the_text(
     teacher, options, asked, finished_run, tmp_path
 ):
-    given = options(teacher, DOCUMENT, language="de", context=2)
+    given = options(teacher, LINES, language="de", context=2)
     made = translated(given, tmp_path / "made")
     # As many sentences as the teacher has learned to read.
     assert asked == [

@@ -330,5 +330,5 @@ def _decode(sides, corpus, line, bad_lines: BadLines):
 
 def _before(window, source: bytes, target: bytes) -> str:
     """The context of a line; one with two empty sides ends a document."""
-    ends = not source.strip() and not target.strip()
-    return window.before(source.decode("utf-8", "replace"), ends)
+    sides = (side.decode("utf-8", "replace") for side in (source, target))
+    return window.before(*sides)
