@@ -152,6 +152,27 @@ def test_filters_read_the_sentence_alone(tmp_path):
     assert manifest["splits"]["train"]["pairs"] == 9
 
 
+def test_rejected_pairs_are_written_without_their_context(tmp_path):
+    long = ("the dog " * 30, "der Hund " * 30)
+    document = [*PAIRS[:4], long, PAIRS[4], ("a dog", "")]
+    given = options(
+        tmp_path,
+        [document, document],
+        vocabulary_size=60,
+        max_tokens=50,
+    )
+    prepare(given, tmp_path / "out", rejected_file=tmp_path / "rejected.tsv")
+    rows = (tmp_path / "rejected.tsv").read_text("utf-8").splitlines()[1:]
+    pairs = dict(enumerate(lines_of([document, document]), start=1))
+    reasons = set()
+    for row in rows:
+        _, _, line, reason, *texts = row.split("\t")
+        assert tuple(texts) == pairs[int(line)]
+        reasons.add(reason)
+    # They are found before the tokens are counted, and after that.
+    assert reasons == {"length", "duplicate", "empty"}
+
+
 def test_the_same_pair_in_another_context_is_another_pair(tmp_path):
     documents = [
         [PAIRS[0], PAIRS[1]],

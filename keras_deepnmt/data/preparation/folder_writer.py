@@ -541,6 +541,8 @@ class FolderWriter:
 
     def _leave_out(self, row: int, reason: str, texts: tuple, pieces: tuple):
         """Leaves a pair out in the second pass."""
+        if self.options.context:
+            texts = without_context(texts[0]), texts[1]
         self.filters["train"][reason] += 1
         self.filters["train"]["kept"] -= 1
         number, line = self._origin("train", row)

@@ -265,7 +265,8 @@ class PairReader:
         origins = np.empty(len(pairs), ORIGIN)
         origins["corpus"] = read.number
         origins["line"] = [pair.line for pair in pairs]
-        texts = [pair.judged.texts for pair in pairs]
+        judged = [pair.judged for pair in pairs]
+        texts = [(f"{j.before}{j.texts[0]}", j.texts[1]) for j in judged]
         spool.write(texts, origins)
         self._sample.add(texts)
         if raw_files:
