@@ -2,8 +2,8 @@
 
 A sentence in context is one text, `the first <sep> the second <sep> this one`,
 of which the last sentence is translated. The mark is a user-defined symbol of
-the source tokenizer, so that it always is one token. An empty line ends a
-document.
+the source tokenizer, so that it always is one token. A line of nothing but
+white space ends a document, see `ends_document`.
 """
 
 import collections
@@ -37,18 +37,28 @@ class ContextWindow:
         """Returns the next sentence in its context; an empty one as it is."""
         return f"{self.before(text)}{text}"
 
-    def before(self, text: str, is_empty: bool | None = None) -> str:
+    def before(self, text: str, target: str = "") -> str:
         """Returns the context of the next sentence, the last mark included.
 
-        `is_empty` says whether it ends the document, if not its text does.
+        With its `target`, if it has one, it may end the document.
         """
-        if not text.strip() if is_empty is None else is_empty:
+        if ends_document(text, target):
             self._before.clear()
             return ""
         before = "".join(f"{one}{_BETWEEN}" for one in self._before)
         if text.strip():
             self._before.append(text)
         return before
+
+
+def ends_document(source: str, target: str = "") -> bool:
+    r"""Returns whether a line ends a document: both sides are white space.
+
+    Example:
+    >>> ends_document("\u00a0 "), ends_document("", "ein Hund")
+    (True, False)
+    """
+    return not source.strip() and not target.strip()
 
 
 def in_context(texts: Iterable[str], size: int) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
-from keras_deepnmt.data.context import in_context, mark_id
+from keras_deepnmt.data.context import ends_document, in_context, mark_id
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.data.known_corpora.finding import (
     find_corpus_files,
@@ -149,14 +149,16 @@ def _sources(corpus, options, data_dir) -> Iterator[str]:
             "train",
             data_dir,
             languages=options.languages,
+            context=options.context,
         )
         lines, path = PairLines(files), files.source
     for number, line, target in lines:
         text = bad_lines.decode(line, path, number)
         if text is not None and text.strip():
             yield text
-        elif options.context and not line.strip() and not target.strip():
-            yield ""
+        elif options.context and text is not None:
+            if ends_document(text, target.decode("utf-8", "replace")):
+                yield ""
     if problems := bad_lines.problems():
         raise UserErrors(problems)
 

@@ -10,7 +10,7 @@ import lzma
 import re
 
 import pytest
-from toy_corpus import names_beside, prepare, toy_pairs, write_pairs
+from toy_corpus import prepare, toy_pairs, write_pairs
 
 from keras_deepnmt.data.bilingual_files.pair_lines import (
     PairLines,
@@ -158,7 +158,7 @@ def test_a_prepared_folder_is_that_of_the_text_files(tmp_path, caplog):
         )
     assert "a.tmx: 1 of its entries are no pairs (1 without de)." in caplog.text
     assert manifest["corpora"][0]["skipped"] == {"without de": 1}
-    text = write_pairs(tmp_path, "train", PAIRS)
+    text = write_pairs(tmp_path, "a", PAIRS)
     # So it is as if it was prepared from the text.
     again = prepare(PrepareOptions(train=[text], **options), tmp_path / "one")
     assert again["files"] == manifest["files"]
@@ -186,6 +186,8 @@ def test_a_corpus_is_one_thing(given, message):
         ("a.xlf", {}, ("en", "it"), "target language is de-DE, but it is"),
         ("a.tsv", {"target_column": "dee"}, LANGUAGES, 'Did you mean "de"'),
         ("a.tsv", {"target_column": None}, LANGUAGES, "`--target-column`"),
+        ("a.tmx", {"source_column": "en"}, LANGUAGES, "a.tmx, which is TMX. L"),
+        ("b.xlf", {"target_column": "d"}, LANGUAGES, "`target_column` needs a"),
     ],
 )
 def test_what_is_wrong_is_refused_and_leaves_nothing(
@@ -201,7 +203,7 @@ def test_what_is_wrong_is_refused_and_leaves_nothing(
     with pytest.raises(UserError, match=message) as caught:
         prepare(options, tmp_path / "below" / "out")
     assert "\n" not in str(caught.value)
-    assert names_beside(tmp_path / "below" / "out") == set()
+    assert not list(tmp_path.glob("below/*"))
 
 
 def test_a_plain_text_is_not_one_file_with_both_sides(tmp_path):

@@ -10,13 +10,23 @@
 
 import dataclasses
 import itertools
+import json
 
 import numpy as np
 import pytest
 from toy_corpus import decoded, prepare, toy_pairs, write_pairs
 
-from keras_deepnmt.data import PrepareOptions, Tokenizer, in_context
-from keras_deepnmt.data.context import mark_id, shorten_context
+from keras_deepnmt.data import (
+    CorpusOptions,
+    PrepareOptions,
+    Tokenizer,
+    in_context,
+)
+from keras_deepnmt.data.context import (
+    ContextWindow,
+    mark_id,
+    shorten_context,
+)
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.requests import source_rows
 
@@ -73,12 +83,58 @@ def test_each_source_has_the_sentences_of_its_document_before_it(
     assert list(ids).count(mark_id(tokenizer)) == 1
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl"])
+def test_an_empty_row_of_a_table_ends_a_document(tmp_path, name):
+    rows = [("en", "de"), *lines_of(DOCUMENTS)]
+    text = "".join(f"{source}\t{target}\n" for source, target in rows)
+    if name == "a.jsonl":
+        rows = (dict(zip(("en", "de"), row, strict=True)) for row in rows[1:])
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    file = tmp_path / name
+    file.write_text(text)
+    columns = {"source_column": "en", "target_column": "de"}
+    train = [CorpusOptions(file=str(file), **columns)]
+    prepare(options(tmp_path, train=train), tmp_path / "out")
+    assert decoded(tmp_path / "out", "train") == expected(DOCUMENTS, 2)
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+@pytest.mark.parametrize("root", ["tmx", "xliff"])
+def test_files_in_which_no_document_ends_are_refused(tmp_path, root, split):
+    file = tmp_path / "a.txt"
+    file.write_text(f"<{root} version='1.2'></{root}>")
+    corpus = CorpusOptions(file=str(file))
+    given = options(tmp_path, **{split: [corpus]})
+    with pytest.raises(UserError, match=f"txt, which is {root.upper()}. Conv"):
+        prepare(given, tmp_path / "out")
+
+
 def test_texts_in_context_are_those_of_training(tmp_path):
     sources = [source for source, _ in lines_of(DOCUMENTS)]
     texts = in_context(sources, 2)
     assert len(texts) == len(sources)
     found = [text for text in texts if text]
     assert found == [source for source, _ in expected(DOCUMENTS, 2)]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u3000 ", "\x1f", " \t"])
+def test_a_document_ends_alike_in_training_and_translation(tmp_path, blank):
+    sources = ["a dog", blank, "a cat", "a cow"]
+    texts = ["a dog", blank, "a cat", "a cat <sep> a cow"]
+    assert in_context(sources, 2) == texts
+    train = write_pairs(tmp_path, "lines", [(text, text) for text in sources])
+    given = options(
+        tmp_path, train=[train], vocabulary_size=15, drop_identical=False
+    )
+    prepare(given, tmp_path / "out")
+    found = [source for source, _ in decoded(tmp_path / "out", "train")]
+    assert found == [text for text in texts if text != blank]
+    # A sentence without a translation ends none.
+    assert ContextWindow(2).before(blank, "ein Hund") == ""
+    window = ContextWindow(1)
+    window.take("a dog")
+    window.before(blank, "ein Hund")
+    assert window.take("a cat") == "a dog <sep> a cat"
 
 
 def test_filters_read_the_sentence_alone(tmp_path):
@@ -94,6 +150,27 @@ def test_filters_read_the_sentence_alone(tmp_path):
     # What is left out was still said before.
     assert "the dog the dog" in found[3][0]
     assert manifest["splits"]["train"]["pairs"] == 9
+
+
+def test_rejected_pairs_are_written_without_their_context(tmp_path):
+    long = ("the dog " * 30, "der Hund " * 30)
+    document = [*PAIRS[:4], long, PAIRS[4], ("a dog", "")]
+    given = options(
+        tmp_path,
+        [document, document],
+        vocabulary_size=60,
+        max_tokens=50,
+    )
+    prepare(given, tmp_path / "out", rejected_file=tmp_path / "rejected.tsv")
+    rows = (tmp_path / "rejected.tsv").read_text("utf-8").splitlines()[1:]
+    pairs = dict(enumerate(lines_of([document, document]), start=1))
+    reasons = set()
+    for row in rows:
+        _, _, line, reason, *texts = row.split("\t")
+        assert tuple(texts) == pairs[int(line)]
+        reasons.add(reason)
+    # They are found before the tokens are counted, and after that.
+    assert reasons == {"length", "duplicate", "empty"}
 
 
 def test_the_same_pair_in_another_context_is_another_pair(tmp_path):

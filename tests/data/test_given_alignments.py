@@ -180,6 +180,21 @@ def test_batches_have_the_links_of_their_pairs_from_any_step_on(data):
     assert expected.any()
 
 
+def test_a_corpus_that_is_given_twice_has_its_links_twice(tmp_path):
+    pairs = toy_pairs(20)
+    corpus = replace(
+        write_pairs(tmp_path, "train", pairs),
+        alignments=write_alignments(tmp_path / "train.align", pairs),
+    )
+    given = PrepareOptions(
+        train=[corpus, corpus], vocabulary_size=60, drop_duplicates=False
+    )
+    prepare(given, tmp_path / "out")
+    found = PreparedData(tmp_path / "out").links.read(range(40))
+    rows = [links.tolist() for links in found]
+    assert any(rows) and rows[:20] == rows[20:]
+
+
 def test_a_folder_of_other_alignments_is_not_used_again(
     options, data, tmp_path
 ):

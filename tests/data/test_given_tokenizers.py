@@ -3,13 +3,16 @@
 * those that ask for pieces that it lacks are refused, with the file
 * those that only a training needs are named in one line
 * those that say what it is, or have their defaults, are no mistake
+* so also for one of an imported model, whose sources begin with a token
 """
 
 import logging
 
 import pytest
-from toy_corpus import SIDES, prepare, toy_pairs, write_pairs
+from toy_corpus import SIDES, decoded, prepare, toy_pairs, write_pairs
 
+from keras_deepnmt.data.model_files import with_begin_symbol, with_vocabulary
+from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
@@ -107,3 +110,25 @@ def test_each_of_two_tokenizers_is_looked_at(tmp_path):
     )
     with pytest.raises(UserError, match="source, which has not <x>"):
         prepare(options, tmp_path / "out")
+
+
+def test_a_tokenizer_whose_texts_begin_with_a_token_is_used(tmp_path):
+    texts = [text for pair in PAIRS for text in pair]
+    plain = train_tokenizer(texts, tmp_path / "plain.model", 80)
+    pieces = plain.pieces(range(plain.vocabulary_size))
+    proto = with_vocabulary(plain.proto, [*pieces, "<bos>"])
+    files = [tmp_path / f"{side}.model" for side in SIDES]
+    files[0].write_bytes(with_begin_symbol(proto, "<bos>", "source.model"))
+    files[1].write_bytes(proto)
+    options = PrepareOptions(
+        train=[write_pairs(tmp_path, "train", PAIRS)],
+        joint=False,
+        tokenizer_source=str(files[0]),
+        tokenizer_target=str(files[1]),
+        required_chars="e",
+    )
+    manifest = prepare(options, tmp_path / "out")
+    assert manifest["source_vocabulary_size"] == 81
+    assert decoded(tmp_path / "out", "train") == PAIRS
+    (source, _) = PairStore(tmp_path / "out", "train").read([0])[0]
+    assert source[0] == 80

@@ -107,6 +107,18 @@ def test_a_corpus_emptied_in_the_second_pass_is_warned_about(tmp_path, caplog):
     assert "corpus long" in caplog.text and "1 length" in caplog.text
 
 
+def test_what_a_corpus_lost_that_is_given_twice_is_counted_for_each(
+    tmp_path, caplog
+):
+    pairs = [("the dog " * 40, "der Hund " * 40)]
+    long = write_pairs(tmp_path, "long", pairs)
+    train = [write_pairs(tmp_path, "train", PAIRS), long, long]
+    given = options(train, max_tokens=39, drop_duplicates=False)
+    with caplog.at_level(logging.WARNING):
+        prepare(given, tmp_path / "out")
+    assert caplog.text.count("has no pair left of 1 (1 length)") == 2
+
+
 def test_weights_of_corpora_without_common_pairs_change_no_data(tmp_path):
     """The order of rows and what is drawn stay as without the weights."""
     folders = []

@@ -427,6 +427,28 @@ def test_other_options_are_noticed(tmp_path, options):
         prepare(other, tmp_path / "out")
 
 
+def test_other_names_of_the_same_corpora_are_noticed(tmp_path):
+    pairs = toy_pairs(60)
+    news = write_pairs(tmp_path, "x", pairs[:30])
+    web = write_pairs(tmp_path, "y", pairs[30:])
+
+    def prepare_named(*names):
+        train = [
+            dataclasses.replace(corpus, name=name)
+            for corpus, name in zip((news, web), names, strict=True)
+        ]
+        options = PrepareOptions(train=train, vocabulary_size=70)
+        return prepare(options, tmp_path / "out")
+
+    first = prepare_named("news", "web")
+    assert prepare_named("news", "web") == first
+    with pytest.raises(UserError, match="with name=news for .*x.en, not web"):
+        prepare_named("web", "news")
+    # Without a name it is that of the file.
+    with pytest.raises(UserError, match="with name=web for .*y.en, not y"):
+        prepare_named("news", None)
+
+
 def test_a_damaged_folder_is_noticed(tmp_path, options):
     prepare(options, tmp_path / "out")
     shard = next((tmp_path / "out").glob("train-*"))

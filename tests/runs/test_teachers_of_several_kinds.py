@@ -23,6 +23,8 @@ from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
 
 DOCUMENT = ["a b c", "b c", "", "d e", "", "", "a c"]
+# A no-break space is as good as nothing.
+LINES = ["a b c", "b c", "\u00a0", "d e", "", "", "a c"]
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +130,21 @@ def test_a_language_that_cannot_be_known_is_refused(
         assert "\n" not in str(error.value)
 
 
+def test_a_text_in_which_no_document_ends_is_not_translated_in_context(
+    teacher, tmp_path
+):
+    file = tmp_path / "a.tmx"
+    file.write_text("<tmx version='1.4'></tmx>")
+    corpus = CorpusOptions(file=str(file), translated_by=teacher)
+    given = PrepareOptions(train=[corpus], target_language="de", context=1)
+    with pytest.raises(UserError, match="`context` needs .* which is TMX"):
+        translated(given, tmp_path)
+
+
 def test_documents_of_translations_end_as_those_of_the_text(
     teacher, options, asked, finished_run, tmp_path
 ):
-    given = options(teacher, DOCUMENT, language="de", context=2)
+    given = options(teacher, LINES, language="de", context=2)
     made = translated(given, tmp_path / "made")
     # As many sentences as the teacher has learned to read.
     assert asked == [

@@ -5,7 +5,11 @@ import re
 from pathlib import Path
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.document import open_bilingual
+from keras_deepnmt.data.bilingual_files.document import (
+    TABLES,
+    document_format,
+    open_bilingual,
+)
 from keras_deepnmt.data.corpora import CorpusFiles, CorpusOptions, LineReader
 from keras_deepnmt.data.known_corpora.archives import build_text
 from keras_deepnmt.data.known_corpora.downloads import (
@@ -78,6 +82,7 @@ def find_corpus_files(
     cache_dir: str | Path | None = None,
     progress: bool = True,
     languages: tuple[str | None, str | None] = (None, None),
+    context: int = 0,
 ) -> CorpusFiles:
     """Finds the files of a corpus, and downloads them if necessary.
 
@@ -86,7 +91,8 @@ def find_corpus_files(
     `data_dir` if it is given, and are otherwise downloaded to `cache_dir`
     (default: Keras' folder). `languages` are those of the two sides of a corpus
     that names none, which one file with both of them may need. A file that is
-    missing, cannot be downloaded or has another SHA-256 raises a `UserError`.
+    missing, cannot be downloaded, has another SHA-256, or, with a `context`, no
+    place where a document may end, raises a `UserError`.
 
     Example:
     >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
@@ -118,7 +124,7 @@ def find_corpus_files(
             copies=tuple(reader.copy for reader in readers),
         )
     if corpus.file is not None:
-        return _one_file(corpus, languages)
+        return _one_file(corpus, languages, context)
     named = find_named_corpus(corpus.name)
     paths = [
         _local_file(file, Path(data_dir), cache_dir, progress)
@@ -129,12 +135,28 @@ def find_corpus_files(
     return _corpus_files(corpus, languages, named.name, paths)
 
 
-def _one_file(corpus, languages):
+def _one_file(corpus, languages, context):
     reader = LineReader(corpus.file)
     columns = corpus.source_column, corpus.target_column
     asked = Asked(*corpus.sides(languages), *columns)
+    format = document_format(reader)
     # Says now what it cannot be.
-    open_bilingual(reader, asked)
+    open_bilingual(reader, asked, format)
+    for name in ("source_column", "target_column"):
+        if getattr(corpus, name) is not None and format not in TABLES:
+            raise UserError(
+                f"`{name}` needs a `file` that is TSV or JSON Lines. Received: "
+                f"{name}={getattr(corpus, name)}, file={corpus.file}, which is "
+                f"{format.upper()}. Leave it out."
+            )
+    # There units without a text are no pairs.
+    if context and format not in TABLES:
+        raise UserError(
+            "`context` needs corpora in which documents end: at an empty line "
+            "of text files, or an empty row of TSV or JSON Lines. Received: "
+            f"context={context}, file={corpus.file}, which is "
+            f"{format.upper()}. Convert the file, or set `context` to 0."
+        )
     return _corpus_files(
         corpus,
         languages,

@@ -113,6 +113,9 @@ def _find_difference(folder, manifest, options, corpora) -> str | None:
         # Folders of earlier versions have no directions.
         if (before := entry.get("direction", now)) != now:
             return f"with the languages {before} for {corpus.source}, not {now}"
+        # Weights of stages and tables know a corpus by its name.
+        if (before := entry["name"]) != corpus.name:
+            return f"with name={before} for {corpus.source}, not {corpus.name}"
         if entry.get("alignments", {}).get("sha256") != _alignments(corpus):
             return f"with other alignments of {corpus.source}"
     return None

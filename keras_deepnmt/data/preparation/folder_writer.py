@@ -196,9 +196,9 @@ class FolderWriter:
             spool = stack.enter_context(self._new_spool(split))
             raw = () if train else self._open_texts(split, stack)
             read = []
-            for corpus in corpora:
+            for number in range(len(corpora)):
                 with self._noted_errors():
-                    read.append(reader.read(corpus))
+                    read.append(reader.read(number))
             self._find_repetitions(reader, train)
             filtering = self.bars.add_task(
                 f"Filtering {split}", total=reader.counts["read"]
@@ -541,6 +541,8 @@ class FolderWriter:
 
     def _leave_out(self, row: int, reason: str, texts: tuple, pieces: tuple):
         """Leaves a pair out in the second pass."""
+        if self.options.context:
+            texts = without_context(texts[0]), texts[1]
         self.filters["train"][reason] += 1
         self.filters["train"]["kept"] -= 1
         number, line = self._origin("train", row)

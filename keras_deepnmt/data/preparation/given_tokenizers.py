@@ -31,14 +31,13 @@ def check_given_tokenizer(options: PrepareOptions, tokenizer: Tokenizer):
     byte = model_pb2.ModelProto.SentencePiece.BYTE
     has_bytes = any(piece.type == byte for piece in model.pieces)
     symbols = set(options.all_user_defined_symbols())
+    rule = tokenizer.normalization
+    characters = set(required_characters(options.required_chars or "", rule))
+    # Those of the steps, which a given tokenizer has in pieces of any form.
+    characters -= set(required_characters("", rule))
     missing = {
         "user_defined_symbols": symbols - set(tokenizer.user_defined_symbols),
-        "required_chars": set(
-            required_characters(
-                options.required_chars or "", tokenizer.normalization
-            )
-        )
-        - {*pieces, " "},
+        "required_chars": characters - {*pieces, " "},
     }
     lacks = {
         name: f"has not {' '.join(sorted(texts))}"

@@ -16,11 +16,12 @@ class JudgedPair(NamedTuple):
     """What can be said of a pair without the others.
 
     Attributes:
-        texts: both sides.
+        texts: both sides, as they are given.
         compared: both sides as filters read them, if they are asked for.
         reason: why it is left out, if it is.
         hash: by which repetitions are found; 0 if it is left out.
         fits_languages: whether it has the languages that were asked for.
+        before: the context of the source, which a model reads with it.
     """
 
     texts: tuple[str, str]
@@ -28,6 +29,7 @@ class JudgedPair(NamedTuple):
     reason: str | None
     hash: int
     fits_languages: bool
+    before: str = ""
 
 
 class PairJudge:
@@ -86,9 +88,8 @@ class PairJudge:
         # With another tag or context a pair is another one: a model reads
         # another source.
         known = hash_text(*compared, *filter(None, (tag, before)))
-        texts = f"{before}{texts[0]}", texts[1]
         kept = compared if self._compared else None
-        return JudgedPair(texts, kept, None, known, fits)
+        return JudgedPair(texts, kept, None, known, fits, before)
 
     def _reason(self, texts, compared):
         for rule, text in zip(self._normalizations, texts, strict=True):

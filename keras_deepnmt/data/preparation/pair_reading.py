@@ -41,12 +41,14 @@ class ReadCorpus(NamedTuple):
     """A corpus whose pairs were judged.
 
     Attributes:
+        number: that of the corpus in its split.
         corpus: the corpus.
         entry: that of the manifest, still without the number of kept pairs.
         position: where its pairs begin in the file of judged pairs.
         blocks: how many blocks of them there are.
     """
 
+    number: int
     corpus: CorpusFiles
     entry: dict
     position: int
@@ -126,8 +128,12 @@ class PairReader:
     def __exit__(self, *error):
         self._files.close()
 
-    def read(self, corpus: CorpusFiles) -> ReadCorpus:
-        """Reads a corpus and judges its pairs, which wait on disk."""
+    def read(self, number: int) -> ReadCorpus:
+        """Reads a corpus and judges its pairs, which wait on disk.
+
+        `number` is that of the corpus in the split, which may name it twice.
+        """
+        corpus = self._corpora[number]
         pair_lines = PairLines(corpus)
         lines = blocks = 0
         position = self._judged.tell()
@@ -157,7 +163,7 @@ class PairReader:
                 else {}
             ),
         }
-        return ReadCorpus(corpus, entry, position, blocks)
+        return ReadCorpus(number, corpus, entry, position, blocks)
 
     def find_repetitions(self, progress=lambda share: None):
         """Finds pairs that occur again, when all corpora are read.
@@ -190,7 +196,7 @@ class PairReader:
             row, block = pickle.load(self._judged)
             pairs = self._filter_block(row, block, read.corpus, left_out)
             if pairs:
-                self._spool(pairs, read.corpus, spool, raw_files)
+                self._spool(pairs, read, spool, raw_files)
             progress(len(block))
         for reason, count in left_out.counts.items():
             # Without this reason the command fails in the end.
@@ -255,15 +261,16 @@ class PairReader:
         )
         return JudgedPair(texts, None, "encoding", 0, True)
 
-    def _spool(self, pairs, corpus, spool, raw_files):
+    def _spool(self, pairs, read: ReadCorpus, spool, raw_files):
         origins = np.empty(len(pairs), ORIGIN)
-        origins["corpus"] = self._corpora.index(corpus)
+        origins["corpus"] = read.number
         origins["line"] = [pair.line for pair in pairs]
-        texts = [pair.judged.texts for pair in pairs]
+        judged = [pair.judged for pair in pairs]
+        texts = [(f"{j.before}{j.texts[0]}", j.texts[1]) for j in judged]
         spool.write(texts, origins)
         self._sample.add(texts)
         if raw_files:
-            tagged = (tagged_text(pair[0], corpus.tag) for pair in texts)
+            tagged = (tagged_text(pair[0], read.corpus.tag) for pair in texts)
             raw_files[0].writelines(text + "\n" for text in tagged)
             raw_files[1].writelines(pair[1] + "\n" for pair in texts)
 
@@ -324,5 +331,5 @@ def _decode(sides, corpus, line, bad_lines: BadLines):
 
 def _before(window, source: bytes, target: bytes) -> str:
     """The context of a line; one with two empty sides ends a document."""
-    ends = not source.strip() and not target.strip()
-    return window.before(source.decode("utf-8", "replace"), ends)
+    sides = (side.decode("utf-8", "replace") for side in (source, target))
+    return window.before(*sides)

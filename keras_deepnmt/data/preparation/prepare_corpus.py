@@ -142,6 +142,7 @@ def _find_corpora(
                 data_dir,
                 progress=progress,
                 languages=options.languages,
+                context=options.context,
             )
             for corpus in corpora
         ]
