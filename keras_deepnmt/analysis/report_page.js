@@ -28,22 +28,32 @@ addEventListener("resize", showCues);
 addEventListener("toggle", showCues, true);
 showCues();
 
-// Tables are sorted by a column: its numbers, or else its texts.
-const numberOf = (text) => Number.parseFloat(text.replace(/[,\s]|[±<].*/g, ""));
-const byNumber = (a, b) => numberOf(a) - numberOf(b);
+// Tables are sorted by a column: its numbers, or else its texts, in which 2-9
+// is before 10-19. Cells without a value are last in both directions.
+function numberOf(text) {
+  const number = text.replace(/[<,\s]|±.*/g, "").replace("−", "-");
+  return Number.parseFloat(number.replace("inf", "Infinity"));
+}
+const textOf = (text) => text.replace(/^[<>]=? /, "");
+const byNumber = (a, b) => a - b;
+const byText = new Intl.Collator(undefined, { numeric: true }).compare;
 function sortTable(heading) {
   const body = heading.closest("table").tBodies[0];
-  const rows = [...body.rows];
-  const place = heading.cellIndex;
-  const textOf = (row) => row.cells[place].textContent;
-  const numeric = rows.every((r) => !textOf(r) || !isNaN(numberOf(textOf(r))));
-  const compare = numeric ? byNumber : (a, b) => a.localeCompare(b);
+  const isNumber = heading.classList.contains("number");
+  const [keyOf, compare] = isNumber ? [numberOf, byNumber] : [textOf, byText];
   const down = heading.ariaSort !== "descending";
   for (const other of heading.parentElement.cells) other.ariaSort = null;
   heading.ariaSort = down ? "descending" : "ascending";
   const sign = down ? -1 : 1;
-  rows.sort((a, b) => sign * compare(textOf(a), textOf(b)));
-  body.append(...rows);
+  const rows = [...body.rows].map((row) => ({
+    row,
+    key: keyOf(row.cells[heading.cellIndex].textContent),
+  }));
+  const isMissing = ({ key }) => key === "" || Number.isNaN(key);
+  const given = rows.filter((each) => !isMissing(each));
+  given.sort((a, b) => sign * compare(a.key, b.key));
+  const sorted = [...given, ...rows.filter(isMissing)];
+  body.append(...sorted.map(({ row }) => row));
 }
 for (const heading of document.querySelectorAll("thead th")) {
   if (heading.closest("table").tBodies[0].rows.length < 3) continue;

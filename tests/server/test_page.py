@@ -549,6 +549,55 @@ def test_a_report_looks_as_the_page_does(browser, tmp_path, scheme):
     assert not user.faults and user.addresses == [file.as_uri()]
 
 
+@pytest.fixture
+def read_report(browser, tmp_path):
+    """Opens a page of figures."""
+    opened = []
+
+    def read_report(*figures):
+        file = tmp_path / "report.html"
+        page = report_page("Title", [Section("Part", [figures])])
+        file.write_text(page, encoding="utf-8")
+        user = Visit(browser.new_page())
+        opened.append(user)
+        user.page.goto(file.as_uri())
+        return user
+
+    yield read_report
+    for user in opened:
+        user.page.close()
+        assert not user.faults
+
+
+@pytest.mark.parametrize(
+    ("cells", "in_order"),
+    [
+        (
+            [*("3.5", "", "1,200", "-inf", "40.1 ± 0.9", "nan", "−7", "1e+16")],
+            [*("-inf", "−7", "3.5", "40.1 ± 0.9", "1,200", "1e+16")],
+        ),
+        (["0.02", "", "< 0.0001", "0.3"], ["< 0.0001", "0.02", "0.3"]),
+        (
+            ["21-30 (9)", ">= 51 (2)", "1-10 (5)", "11-20 (7)"],
+            ["1-10 (5)", "11-20 (7)", "21-30 (9)", ">= 51 (2)"],
+        ),
+        (["run-10", "", "run-9", "0"], ["0", "run-9", "run-10"]),
+    ],
+)
+def test_a_table_is_sorted_by_a_column(read_report, cells, in_order):
+    rows = [[place, cell] for place, cell in enumerate(cells)]
+    table = Table(
+        name="t", title="T", caption="C.", header=["place", "it"], rows=rows
+    )
+    user = read_report(table)
+    missing = [cell for cell in cells if cell not in in_order]
+    for expected in (in_order[::-1], in_order):
+        user.page.click("th >> text=it")
+        found = user.page.locator("td:last-child").all_inner_texts()
+        # Cells without a value are last, whatever the direction.
+        assert found == expected + missing
+
+
 def a_report():
     heading = {"title": "A title", "caption": "What is shown."}
     sentences = Sentences(
