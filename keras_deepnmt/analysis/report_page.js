@@ -71,6 +71,13 @@ for (const box of document.querySelectorAll(".sentences")) {
   const more = box.querySelector(".more");
   const list = box.querySelector("ol");
   const items = [...list.children];
+  // Of the sentences themselves, without the names of runs beside them.
+  const texts = new Map(
+    items.map((item) => [
+      item,
+      [...item.querySelectorAll("p")].map((p) => p.textContent.toLowerCase()),
+    ]),
+  );
   let number;
   function show() {
     const [key, sign] = order.value.split(" ");
@@ -78,7 +85,7 @@ for (const box of document.querySelectorAll(".sentences")) {
     list.append(...items);
     const asked = search.value.toLowerCase();
     const found = items.filter((item) =>
-      item.textContent.toLowerCase().includes(asked),
+      texts.get(item).some((text) => text.includes(asked)),
     );
     for (const item of items) item.classList.remove("shown");
     for (const item of found.slice(0, number)) item.classList.add("shown");

@@ -598,18 +598,42 @@ def test_a_table_is_sorted_by_a_column(read_report, cells, in_order):
         assert found == expected + missing
 
 
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [
+        *[("", "12"), ("Katze", "2"), ("BIG", "1"), ("a dog", "1")],
+        # Labels of the page, a name of a run, and the end of one text with the
+        # beginning of the next.
+        *[("source", ""), ("reference", ""), ("bleu", ""), ("two", "")],
+        *[("hunda", "")],
+    ],
+)
+def test_sentences_are_searched_for_their_words_alone(
+    read_report, asked, places
+):
+    user = read_report(some_sentences())
+    user.page.fill("input", asked)
+    labels = user.page.locator("li.shown .label:has-text('source')")
+    assert sorted(label[0] for label in labels.all_inner_texts()) == [*places]
+
+
+def some_sentences():
+    return Sentences(
+        name="sentences",
+        title="Translations",
+        caption="What is shown.",
+        places=[0, 1],
+        sources=["ein Hund", "eine Katze"],
+        references=["a dog", "a cat"],
+        systems={"one": ["a big dog", "a cat"], "two": ["dog", "cat"]},
+        scores={"one": [50.0, 100.0], "two": [30.0, 30.0]},
+        languages=("de", "en"),
+    )
+
+
 def a_report():
     heading = {"title": "A title", "caption": "What is shown."}
-    sentences = Sentences(
-        name="sentences",
-        places=[0],
-        sources=["ein Hund"],
-        references=["a dog"],
-        systems={"one": ["a big dog"], "two": ["dog"]},
-        scores={"one": [50.0], "two": [30.0]},
-        languages=("de", "en"),
-        **heading,
-    )
+    sentences = some_sentences()
     heat_map = HeatMap(
         name="map",
         values=np.eye(3),
