@@ -219,7 +219,7 @@ def _over_seeds(text):
             title="Scores over seeds",
             caption="Runs of one recipe with different seeds. Standard "
             "deviation with n - 1; intervals of the mean by Student's t "
-            "distribution, on these test sentences.",
+            "distribution, on these sentences.",
             header=["recipe", "score", *columns],
             rows=[
                 [row.recipe, metric_label(row.metric), *_statistics(row, "")]

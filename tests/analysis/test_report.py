@@ -1,0 +1,78 @@
+"""What must be true of what a report says of its text.
+
+* the text is named: a split of the run's data, or the one that was given
+* the number of sentences that were looked at is true for each model
+"""
+
+import importlib
+from types import SimpleNamespace
+
+import pytest
+
+from keras_deepnmt.analysis import Table, report
+from keras_deepnmt.runs.seed_groups import SeedGroup
+from keras_deepnmt.runs.test_translations import TestTranslations
+
+TABLE = Table(name="t", title="T", caption="C.", header=["a"], rows=[])
+module = importlib.import_module("keras_deepnmt.analysis.report")
+
+
+@pytest.fixture
+def make_report(monkeypatch):
+    """Makes the report of runs that have so many sentences that fit."""
+    pytest.importorskip("matplotlib")
+
+    def make_report(numbers, **options):
+        stages = []
+        text = TestTranslations(
+            sources=None,
+            references=["a"],
+            systems={name: ["a"] for name in numbers},
+            scores={},
+            scoring={"tokenize": "none", "lowercase": False},
+            recipes=[SeedGroup(name, {name: 1}) for name in numbers],
+        )
+        recipe = SimpleNamespace(data=SimpleNamespace(source_language=None))
+        folder = SimpleNamespace(recipe=lambda: recipe, history=list)
+        for name, stand_in in {
+            "RunFolder": SimpleNamespace(find=lambda run_dir: folder),
+            "translate_runs": lambda run_dirs, **options: text,
+            "_runs": lambda labels, recipes: TABLE,
+            "score_figures": lambda text: [],
+            "comparison_figures": lambda text, num_resamples: [],
+            "training_figures": lambda training: [],
+            "AnalyzedRun": lambda run_dir, **options: SimpleNamespace(
+                sources=["a"] * numbers[run_dir]
+            ),
+            "analyze": lambda run, **options: [TABLE],
+        }.items():
+            monkeypatch.setattr(module, name, stand_in)
+        return report(list(numbers), on_stage=stages.append, **options), stages
+
+    return make_report
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({}, "the test set"),
+        ({"split": "valid"}, "the validation set"),
+        (
+            {"split": "test", "source_file": "a", "target_file": "b"},
+            "the given text",
+        ),
+        ({"source_file": None, "target_file": None}, "the test set"),
+    ],
+)
+def test_the_text_of_a_report_is_named(make_report, options, where):
+    page, stages = make_report({"one": 1_200}, **options)
+    assert stages[0] == f"Translating {where}"
+    assert f">Sentences of {where}: 1,200.<" in page
+    assert page.count(" set") == ("set" in where)
+
+
+def test_models_with_other_sentences_have_their_numbers(make_report):
+    page, _ = make_report({"one": 3, "two": 3})
+    assert "Sentences of the test set: 3.<" in page
+    page, _ = make_report({"one": 3, "two": 2})
+    assert "Sentences of the test set: one 3, two 2.<" in page
