@@ -88,13 +88,15 @@ def _caption(column):
 def _updates_to_loss(logs):
     """The first validation of each run whose loss all runs reach."""
     curves = {
-        name: [(row["step"], row["val_loss"]) for row in rows]
-        for name, rows in (
-            (name, [row for row in rows if "val_loss" in row])
-            for name, rows in logs.items()
-        )
-        if rows
+        name: [
+            (row["step"], row["val_loss"])
+            for row in rows
+            # A loss that is not a number reaches nothing.
+            if "step" in row and math.isfinite(row.get("val_loss", math.nan))
+        ]
+        for name, rows in logs.items()
     }
+    curves = {name: curve for name, curve in curves.items() if curve}
     if len(curves) < 2:
         return None
     loss = max(min(value for _, value in curve) for curve in curves.values())

@@ -2,14 +2,16 @@
 
 * the text is named: a split of the run's data, or the one that was given
 * the number of sentences that were looked at is true for each model
+* losses that are not finite reach nothing
 """
 
 import importlib
+import math
 from types import SimpleNamespace
 
 import pytest
 
-from keras_deepnmt.analysis import Table, report
+from keras_deepnmt.analysis import Table, report, training_figures
 from keras_deepnmt.runs.seed_groups import SeedGroup
 from keras_deepnmt.runs.test_translations import TestTranslations
 
@@ -76,3 +78,24 @@ def test_models_with_other_sentences_have_their_numbers(make_report):
     assert "Sentences of the test set: 3.<" in page
     page, _ = make_report({"one": 3, "two": 2})
     assert "Sentences of the test set: one 3, two 2.<" in page
+
+
+def test_a_loss_that_is_not_finite_reaches_nothing(monkeypatch):
+    logs = {
+        "one": [math.nan, 3.0, 2.0, math.nan],
+        "two": [4.0, math.inf, 2.5],
+        "never": [math.nan, math.inf],
+    }
+
+    def find(name):
+        rows = [
+            (1, {"step": step, "val_loss": loss})
+            for step, loss in enumerate(logs[name], start=1)
+        ]
+        return SimpleNamespace(history=lambda: rows)
+
+    comparisons = importlib.import_module("keras_deepnmt.analysis.comparisons")
+    monkeypatch.setattr(comparisons, "RunFolder", SimpleNamespace(find=find))
+    table = training_figures(list(logs))[-1]
+    assert table.title == "Updates to a validation loss of 2.500"
+    assert table.rows == [["one", "3", "2.000"], ["two", "3", "2.500"]]
