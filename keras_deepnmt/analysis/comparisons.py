@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
+from keras_deepnmt.data.word_units import describe_words
 from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
 from keras_deepnmt.evaluation.own_metrics import (
     direction,
@@ -349,5 +350,5 @@ def _by_length(text):
             for system, of_system in groups.items()
         },
         y_label="BLEU",
-        x_label="source words",
+        x_label=f"source {describe_words(text.sources)}",
     )

@@ -2,6 +2,7 @@
 
 * the text is named: a split of the run's data, or the one that was given
 * the number of sentences that were looked at is true for each model
+* groups of source lengths say what they count
 * losses that are not finite reach nothing
 """
 
@@ -11,7 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_deepnmt.analysis import Table, report, training_figures
+from keras_deepnmt.analysis import (
+    Table,
+    report,
+    score_figures,
+    training_figures,
+)
 from keras_deepnmt.runs.seed_groups import SeedGroup
 from keras_deepnmt.runs.test_translations import TestTranslations
 
@@ -99,3 +105,23 @@ def test_a_loss_that_is_not_finite_reaches_nothing(monkeypatch):
     table = training_figures(list(logs))[-1]
     assert table.title == "Updates to a validation loss of 2.500"
     assert table.rows == [["one", "3", "2.000"], ["two", "3", "2.500"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("ein Hund", "source words"),
+        ("一只狗", "source words (each letter of Chinese counts)"),
+    ],
+)
+def test_groups_of_source_lengths_say_what_they_count(source, expected):
+    text = TestTranslations(
+        sources=[source],
+        references=["a dog"],
+        systems={"one": ["a dog"]},
+        scores={"one": {}},
+        scoring={"tokenize": "13a", "lowercase": False},
+    )
+    *_, groups = score_figures(text)
+    assert groups.name == "bleu_by_length"
+    assert groups.x_label == expected
