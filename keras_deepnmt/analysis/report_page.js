@@ -15,12 +15,14 @@ document.addEventListener("pointermove", (event) => {
   value.style.top = `${event.clientY + 16}px`;
 });
 
-// A cue and a stop of the keyboard where something is wider than the page.
+// A stop of the keyboard where something scrolls, and a cue where it is wider
+// than the page.
 function showCues() {
   for (const box of document.querySelectorAll(".scroll")) {
-    const scrolls = box.scrollWidth > box.clientWidth + 1;
-    box.parentElement.classList.toggle("scrolls", scrolls);
-    if (scrolls) box.tabIndex = 0;
+    const isWide = box.scrollWidth > box.clientWidth + 1;
+    const isHigh = box.scrollHeight > box.clientHeight + 1;
+    box.parentElement.classList.toggle("scrolls", isWide);
+    if (isWide || isHigh) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }

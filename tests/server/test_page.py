@@ -598,6 +598,22 @@ def test_a_table_is_sorted_by_a_column(read_report, cells, in_order):
         assert found == expected + missing
 
 
+def test_a_long_table_scrolls_in_its_place_and_is_printed_whole(read_report):
+    rows = [[place, "a"] for place in range(200)]
+    table = Table(
+        name="t", title="T", caption="C.", header=["place", "it"], rows=rows
+    )
+    page = read_report(table).page
+    page.click("text=200 rows")
+    box = page.locator(".scroll")
+    hidden = "box => box.scrollHeight - box.clientHeight"
+    assert box.evaluate(hidden) > 1_000
+    # The keyboard reaches it.
+    page.wait_for_selector(".scroll[tabindex='0']")
+    page.emulate_media(media="print")
+    assert box.evaluate(hidden) == 0
+
+
 @pytest.mark.parametrize(
     ("asked", "places"),
     [
