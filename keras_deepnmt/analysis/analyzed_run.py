@@ -1,6 +1,6 @@
 """A run's model with some sentences, on which it is analysed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from keras_deepnmt.data import PreparedData
 
 # Sentences whose tensors are computed together.
-_BATCH = 32
+BATCH = 32
 
 
 class AnalyzedRun:
@@ -222,15 +222,32 @@ class AnalyzedRun:
         """
         if not names:
             return {}
+        found: dict[str, list] = {name: [] for name in names}
+        for _, tensors in self.record_batches(names, rows):
+            for name, tensor in tensors.items():
+                found[name].append(tensor)
+        return {name: np.concatenate(parts) for name, parts in found.items()}
+
+    def record_batches(
+        self, names: Sequence[str], rows: Sequence[int] | None = None
+    ) -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
+        """Computes tensors as `record`, a batch of sentences at a time.
+
+        Yields:
+            The places of some sentences in `self.sources`, and their arrays.
+        """
         recorded = record(self.model, names)
         rows = range(len(self.sources)) if rows is None else rows
-        found: dict[str, list] = {name: [] for name in names}
-        for start in range(0, len(rows), _BATCH):
-            batch = list(rows[start : start + _BATCH])
+        for start in range(0, len(rows), BATCH):
+            batch = list(rows[start : start + BATCH])
             inputs = {side: ids[batch] for side, ids in self.inputs.items()}
-            for name, tensor in recorded(inputs).items():
-                found[name].append(keras.ops.convert_to_numpy(tensor))
-        return {name: np.concatenate(parts) for name, parts in found.items()}
+            yield (
+                batch,
+                {
+                    name: keras.ops.convert_to_numpy(tensor)
+                    for name, tensor in recorded(inputs).items()
+                },
+            )
 
     @cached_property
     def translations(self) -> list[str]:

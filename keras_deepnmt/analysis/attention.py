@@ -153,13 +153,18 @@ def short_sentences(run: AnalyzedRun, number: int = NUM_SENTENCES) -> list[int]:
 def _entropies(run, names):
     """A heat map of layers and heads; a row for each branch of a layer."""
     rows, values = [], []
-    tensors = run.record(names)
+    entropies: dict[str, np.ndarray] = {}
+    # The weights of all sentences would need gigabytes.
+    for batch, tensors in run.record_batches(names):
+        for name, weights in tensors.items():
+            is_source = name.startswith("encoder")
+            mask = run.source_mask if is_source else run.target_mask
+            share = mask[batch].sum() / mask.sum()
+            found = share * attention_entropy(weights, mask[batch])
+            entropies[name] = entropies.get(name, 0.0) + found
     branches = branch_names(run.model)
-    for name, weights in tensors.items():
+    for name, entropy in entropies.items():
         layer = name.removesuffix(_END)
-        is_source = layer.startswith("encoder")
-        mask = run.source_mask if is_source else run.target_mask
-        entropy = attention_entropy(weights, mask)
         if entropy.ndim == 1:
             entropy = entropy[None]
         of_layer = branches[layer.split("_")[0]] if len(entropy) > 1 else []

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keras_deepnmt.analysis.figure import Bars, Figure, Lines, Table
+from keras_deepnmt.data.word_units import describe_words
 from keras_deepnmt.evaluation import bleu_by_source_length, format_p_value
 from keras_deepnmt.evaluation.own_metrics import (
     direction,
@@ -88,13 +89,15 @@ def _caption(column):
 def _updates_to_loss(logs):
     """The first validation of each run whose loss all runs reach."""
     curves = {
-        name: [(row["step"], row["val_loss"]) for row in rows]
-        for name, rows in (
-            (name, [row for row in rows if "val_loss" in row])
-            for name, rows in logs.items()
-        )
-        if rows
+        name: [
+            (row["step"], row["val_loss"])
+            for row in rows
+            # A loss that is not a number reaches nothing.
+            if "step" in row and math.isfinite(row.get("val_loss", math.nan))
+        ]
+        for name, rows in logs.items()
     }
+    curves = {name: curve for name, curve in curves.items() if curve}
     if len(curves) < 2:
         return None
     loss = max(min(value for _, value in curve) for curve in curves.values())
@@ -219,7 +222,7 @@ def _over_seeds(text):
             title="Scores over seeds",
             caption="Runs of one recipe with different seeds. Standard "
             "deviation with n - 1; intervals of the mean by Student's t "
-            "distribution, on these test sentences.",
+            "distribution, on these sentences.",
             header=["recipe", "score", *columns],
             rows=[
                 [row.recipe, metric_label(row.metric), *_statistics(row, "")]
@@ -347,5 +350,5 @@ def _by_length(text):
             for system, of_system in groups.items()
         },
         y_label="BLEU",
-        x_label="source words",
+        x_label=f"source {describe_words(text.sources)}",
     )

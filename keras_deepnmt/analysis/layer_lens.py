@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
+from keras_deepnmt.analysis.analyzed_run import BATCH, AnalyzedRun
 from keras_deepnmt.analysis.figure import Bars, Figure
 from keras_deepnmt.analysis.recorded_model import record
 
@@ -46,22 +46,36 @@ def layer_lens(
     >>> list(layer_lens(model, inputs, np.array([[5, 3]])))
     ['decoder_block_1', 'decoder_block_2']
     """
-    outputs = record(model, "decoder_block_*/output")(inputs)
-    behind_stack = _behind_stack(model, outputs)
-    real = np.asarray(labels) != 0
-    lens = {}
-    for name, states in outputs.items():
-        logits = model.project(behind_stack(states))
-        log_probs = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))
-        of_labels = np.take_along_axis(
-            log_probs, np.asarray(labels)[..., None], axis=-1
-        )[..., 0]
-        right = log_probs.argmax(axis=-1) == labels
-        lens[name.split("/")[0]] = {
-            "log_prob": float(of_labels[real].mean()),
-            "accuracy": float(right[real].mean()),
+    recorded = record(model, "decoder_block_*/output")
+    labels = np.asarray(labels)
+    sums: dict[str, np.ndarray] = {}
+    # The logits of all sentences would need gigabytes.
+    for start in range(0, len(labels), BATCH):
+        batch = slice(start, start + BATCH)
+        outputs = recorded({side: ids[batch] for side, ids in inputs.items()})
+        behind_stack = _behind_stack(model, outputs)
+        for name, states in outputs.items():
+            logits = model.project(behind_stack(states))
+            found = _sums(logits, labels[batch])
+            sums[name] = sums.get(name, 0.0) + found
+    number = (labels != 0).sum()
+    return {
+        name.split("/")[0]: {
+            "log_prob": float(log_prob / number),
+            "accuracy": float(right / number),
         }
-    return lens
+        for name, (log_prob, right) in sums.items()
+    }
+
+
+def _sums(logits, labels):
+    """The log-probabilities and the right guesses of real labels, summed up."""
+    log_probs = ops.log_softmax(logits, axis=-1)
+    of_labels = ops.take_along_axis(log_probs, labels[..., None], axis=-1)
+    right = ops.convert_to_numpy(ops.argmax(log_probs, axis=-1)) == labels
+    real = labels != 0
+    of_labels = ops.convert_to_numpy(of_labels)[..., 0][real]
+    return np.array([of_labels.sum(dtype="float64"), right[real].sum()])
 
 
 def _behind_stack(model, outputs):

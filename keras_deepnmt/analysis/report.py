@@ -41,10 +41,10 @@ def report(
 ) -> str:
     """Makes one HTML page about runs, which needs no other file.
 
-    It shows how the runs were trained, their scores on the test set with
-    intervals, over seeds and in paired tests, BLEU by length, the translations
-    side by side, and all figures that the models' layers have: of one run of
-    each recipe. The scores are added to each run's `scores.json`.
+    It shows how the runs were trained, their scores on the test set or another
+    text with intervals, over seeds and in paired tests, BLEU by length,
+    translations side by side, and all figures that the models' layers have: of
+    one run of each recipe. The scores are added to each run's `scores.json`.
 
     Args:
         run_dirs: folders of finished runs. Other recipes are compared with
@@ -75,7 +75,8 @@ def report(
         # A damaged record, too.
         RunFolder.find(run_dir).recipe()
         RunFolder.find(run_dir).history()
-    show("Translating the test set")
+    where = _where(**sentences)
+    show(f"Translating {where}")
     text = translate_runs(
         run_dirs,
         num_resamples=num_resamples,
@@ -107,9 +108,11 @@ def report(
     ]
     looked_at = [next(iter(group.runs.values())) for group in text.recipes]
     inside: dict[str, list[Figure]] = {}
+    numbers = {}
     for label in looked_at:
         run = AnalyzedRun(training[label], **sentences)
         run.name = label
+        numbers[label] = len(run.sources)
         for figure in analyze(
             run, on_start=lambda each, n=label: show(f"{n}: {each.summary}")
         ):
@@ -119,11 +122,27 @@ def report(
     groups = list(inside.values())
     if len(looked_at) == 1:
         groups = [[figure for group in groups for figure in group]]
-    note = f"On {len(run.sources)} sentences of the test set."
+    note = _inside_note(numbers, where)
     if len(looked_at) < len(run_dirs):
         note += f" Of one run of each recipe: {', '.join(looked_at)}."
     sections.append(Section("Inside the models", groups, note))
     return report_page(f"Report: {', '.join(labels.values())}", sections)
+
+
+def _where(split="test", source_file=None, **others):
+    """What is translated, and looked at."""
+    if source_file is not None:
+        return "the given text"
+    return "the validation set" if split == "valid" else "the test set"
+
+
+def _inside_note(numbers, where):
+    """Says on how many sentences of a text each model was looked into."""
+    if len(set(numbers.values())) == 1:
+        return f"Sentences of {where}: {next(iter(numbers.values())):,}."
+    # A model may have a shorter position range than the others.
+    told = ", ".join(f"{name} {number:,}" for name, number in numbers.items())
+    return f"Sentences of {where}: {told}."
 
 
 def _labels(run_dirs):

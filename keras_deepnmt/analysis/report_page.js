@@ -15,12 +15,14 @@ document.addEventListener("pointermove", (event) => {
   value.style.top = `${event.clientY + 16}px`;
 });
 
-// A cue and a stop of the keyboard where something is wider than the page.
+// A stop of the keyboard where something scrolls, and a cue where it is wider
+// than the page.
 function showCues() {
   for (const box of document.querySelectorAll(".scroll")) {
-    const scrolls = box.scrollWidth > box.clientWidth + 1;
-    box.parentElement.classList.toggle("scrolls", scrolls);
-    if (scrolls) box.tabIndex = 0;
+    const isWide = box.scrollWidth > box.clientWidth + 1;
+    const isHigh = box.scrollHeight > box.clientHeight + 1;
+    box.parentElement.classList.toggle("scrolls", isWide);
+    if (isWide || isHigh) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
@@ -28,22 +30,32 @@ addEventListener("resize", showCues);
 addEventListener("toggle", showCues, true);
 showCues();
 
-// Tables are sorted by a column: its numbers, or else its texts.
-const numberOf = (text) => Number.parseFloat(text.replace(/[,\s]|[±<].*/g, ""));
-const byNumber = (a, b) => numberOf(a) - numberOf(b);
+// Tables are sorted by a column: its numbers, or else its texts, in which 2-9
+// is before 10-19. Cells without a value are last in both directions.
+function numberOf(text) {
+  const number = text.replace(/[<,\s]|±.*/g, "").replace("−", "-");
+  return Number.parseFloat(number.replace("inf", "Infinity"));
+}
+const textOf = (text) => text.replace(/^[<>]=? /, "");
+const byNumber = (a, b) => a - b;
+const byText = new Intl.Collator(undefined, { numeric: true }).compare;
 function sortTable(heading) {
   const body = heading.closest("table").tBodies[0];
-  const rows = [...body.rows];
-  const place = heading.cellIndex;
-  const textOf = (row) => row.cells[place].textContent;
-  const numeric = rows.every((r) => !textOf(r) || !isNaN(numberOf(textOf(r))));
-  const compare = numeric ? byNumber : (a, b) => a.localeCompare(b);
+  const isNumber = heading.classList.contains("number");
+  const [keyOf, compare] = isNumber ? [numberOf, byNumber] : [textOf, byText];
   const down = heading.ariaSort !== "descending";
   for (const other of heading.parentElement.cells) other.ariaSort = null;
   heading.ariaSort = down ? "descending" : "ascending";
   const sign = down ? -1 : 1;
-  rows.sort((a, b) => sign * compare(textOf(a), textOf(b)));
-  body.append(...rows);
+  const rows = [...body.rows].map((row) => ({
+    row,
+    key: keyOf(row.cells[heading.cellIndex].textContent),
+  }));
+  const isMissing = ({ key }) => key === "" || Number.isNaN(key);
+  const given = rows.filter((each) => !isMissing(each));
+  given.sort((a, b) => sign * compare(a.key, b.key));
+  const sorted = [...given, ...rows.filter(isMissing)];
+  body.append(...sorted.map(({ row }) => row));
 }
 for (const heading of document.querySelectorAll("thead th")) {
   if (heading.closest("table").tBodies[0].rows.length < 3) continue;
@@ -61,6 +73,13 @@ for (const box of document.querySelectorAll(".sentences")) {
   const more = box.querySelector(".more");
   const list = box.querySelector("ol");
   const items = [...list.children];
+  // Of the sentences themselves, without the names of runs beside them.
+  const texts = new Map(
+    items.map((item) => [
+      item,
+      [...item.querySelectorAll("p")].map((p) => p.textContent.toLowerCase()),
+    ]),
+  );
   let number;
   function show() {
     const [key, sign] = order.value.split(" ");
@@ -68,7 +87,7 @@ for (const box of document.querySelectorAll(".sentences")) {
     list.append(...items);
     const asked = search.value.toLowerCase();
     const found = items.filter((item) =>
-      item.textContent.toLowerCase().includes(asked),
+      texts.get(item).some((text) => text.includes(asked)),
     );
     for (const item of items) item.classList.remove("shown");
     for (const item of found.slice(0, number)) item.classList.add("shown");

@@ -15,8 +15,10 @@ MOST_ROWS = 15
 _CUE = (
     '<span class="cue" aria-hidden="true">Wider than the page: scroll →</span>'
 )
-# Such as `1,200`, `+1.20`, `43.1 ± 0.9`, `< 0.0001`, or nothing.
-_NUMBER = re.compile(r"(<? ?[-+−]?[\d,]*\.?\d+(e-?\d+)?)?( ?± \d+\.?\d*)?")
+# Such as `1,200`, `+1.20`, `43.1 ± 0.9`, `< 0.0001`, `-inf`, or nothing.
+_NUMBER = re.compile(
+    r"(<? ?[-+−]?[\d,]*\.?\d+(e[-+]?\d+)?|[-+]?inf|nan)?( ?± \d+\.?\d*)?"
+)
 _SPANS = {1: "one", 2: "two", 3: "three"}
 
 

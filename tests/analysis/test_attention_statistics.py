@@ -1,9 +1,12 @@
 """What must be true of attention statistics, where the answer is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from keras_deepnmt.analysis import align_by_attention, attention_entropy
+from keras_deepnmt.analysis.attention import attention_figures
 
 
 def test_entropy_is_zero_for_one_position_and_ln_s_for_all():
@@ -24,6 +27,33 @@ def test_padding_is_not_counted_and_branches_are_kept():
     np.testing.assert_array_equal(found, np.zeros((2, 3)))
     both = attention_entropy(weights)
     np.testing.assert_allclose(both, np.full((2, 3), np.log(4) / 2))
+
+
+def test_the_entropy_of_batches_is_that_of_all_sentences(monkeypatch):
+    name = "decoder_block_1/attention/weights"
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (5, 2, 4))
+    mask = np.arange(4) < np.array([[1], [4], [2], [3], [3]])
+
+    def record_batches(names):
+        for batch in ([0, 1], [2, 3], [4]):
+            yield batch, {name: weights[batch] for name in names}
+
+    run = SimpleNamespace(
+        names=[name],
+        sources=["a"] * 5,
+        source_mask=mask,
+        target_mask=mask,
+        model=None,
+        record=lambda names, rows: {name: weights[rows] for name in names},
+        record_batches=record_batches,
+    )
+    for unused in ("branch_names", "self_attention_maps", "_cross_maps"):
+        monkeypatch.setattr(
+            f"keras_deepnmt.analysis.attention.{unused}", lambda *_: []
+        )
+    (figure,) = attention_figures(run)
+    expected = attention_entropy(weights, mask)
+    np.testing.assert_allclose(figure.values, [expected], rtol=1e-9)
 
 
 def test_each_word_is_aligned_with_what_the_heads_attend_to_most():

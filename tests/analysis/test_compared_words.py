@@ -7,6 +7,7 @@
 """
 
 import random
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -85,6 +86,12 @@ def test_of_a_long_text_the_sentences_that_tell_most_are_kept(monkeypatch):
     ]
     assert figure.spread(row) == pytest.approx(100.0)
     assert "of 100 sentences" in figure.caption
+
+
+def test_the_documentation_says_how_many_sentences_are_kept():
+    docs = Path(__file__).parents[2] / "docs" / "cli.md"
+    expected = f"at most {sentences.MOST_SENTENCES} sentences"
+    assert expected in docs.read_text("utf-8")
 
 
 def test_a_page_has_the_sentences_with_their_marks():

@@ -2,8 +2,11 @@
 
 * its last layer is the model itself
 * a block that changes nothing predicts as the one below
+* it needs the logits of a batch of sentences, not of all of them
 * blocks that the output layer cannot read are refused
 """
+
+import sys
 
 import keras
 import numpy as np
@@ -62,6 +65,24 @@ def test_a_block_that_changes_nothing_predicts_as_the_one_below():
     lens = layer_lens(model, inputs, labels)
     first, second = lens.values()
     assert first["log_prob"] == pytest.approx(second["log_prob"], abs=1e-6)
+
+
+def test_batches_of_sentences_give_what_all_of_them_give(monkeypatch):
+    model, inputs, labels = setting(num_decoder_layers=2)
+    whole = layer_lens(model, inputs, labels)
+    sizes, project = [], model.project
+
+    def counted(states):
+        sizes.append(len(states))
+        return project(states)
+
+    monkeypatch.setattr(model, "project", counted)
+    module = "keras_deepnmt.analysis.layer_lens"
+    monkeypatch.setattr(sys.modules[module], "BATCH", 2)
+    batched = layer_lens(model, inputs, labels)
+    assert sizes == [2, 2, 1, 1]
+    for block, found in whole.items():
+        assert batched[block] == pytest.approx(found, rel=1e-5)
 
 
 @pytest.mark.parametrize(

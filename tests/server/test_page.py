@@ -549,18 +549,107 @@ def test_a_report_looks_as_the_page_does(browser, tmp_path, scheme):
     assert not user.faults and user.addresses == [file.as_uri()]
 
 
+@pytest.fixture
+def read_report(browser, tmp_path):
+    """Opens a page of figures."""
+    opened = []
+
+    def read_report(*figures):
+        file = tmp_path / "report.html"
+        page = report_page("Title", [Section("Part", [figures])])
+        file.write_text(page, encoding="utf-8")
+        user = Visit(browser.new_page())
+        opened.append(user)
+        user.page.goto(file.as_uri())
+        return user
+
+    yield read_report
+    for user in opened:
+        user.page.close()
+        assert not user.faults
+
+
+@pytest.mark.parametrize(
+    ("cells", "in_order"),
+    [
+        (
+            [*("3.5", "", "1,200", "-inf", "40.1 ± 0.9", "nan", "−7", "1e+16")],
+            [*("-inf", "−7", "3.5", "40.1 ± 0.9", "1,200", "1e+16")],
+        ),
+        (["0.02", "", "< 0.0001", "0.3"], ["< 0.0001", "0.02", "0.3"]),
+        (
+            ["21-30 (9)", ">= 51 (2)", "1-10 (5)", "11-20 (7)"],
+            ["1-10 (5)", "11-20 (7)", "21-30 (9)", ">= 51 (2)"],
+        ),
+        (["run-10", "", "run-9", "0"], ["0", "run-9", "run-10"]),
+    ],
+)
+def test_a_table_is_sorted_by_a_column(read_report, cells, in_order):
+    rows = [[place, cell] for place, cell in enumerate(cells)]
+    table = Table(
+        name="t", title="T", caption="C.", header=["place", "it"], rows=rows
+    )
+    user = read_report(table)
+    missing = [cell for cell in cells if cell not in in_order]
+    for expected in (in_order[::-1], in_order):
+        user.page.click("th >> text=it")
+        found = user.page.locator("td:last-child").all_inner_texts()
+        # Cells without a value are last, whatever the direction.
+        assert found == expected + missing
+
+
+def test_a_long_table_scrolls_in_its_place_and_is_printed_whole(read_report):
+    rows = [[place, "a"] for place in range(200)]
+    table = Table(
+        name="t", title="T", caption="C.", header=["place", "it"], rows=rows
+    )
+    page = read_report(table).page
+    page.click("text=200 rows")
+    box = page.locator(".scroll")
+    hidden = "box => box.scrollHeight - box.clientHeight"
+    assert box.evaluate(hidden) > 1_000
+    # The keyboard reaches it.
+    page.wait_for_selector(".scroll[tabindex='0']")
+    page.emulate_media(media="print")
+    assert box.evaluate(hidden) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [
+        *[("", "12"), ("Katze", "2"), ("BIG", "1"), ("a dog", "1")],
+        # Labels of the page, a name of a run, and the end of one text with the
+        # beginning of the next.
+        *[("source", ""), ("reference", ""), ("bleu", ""), ("two", "")],
+        *[("hunda", "")],
+    ],
+)
+def test_sentences_are_searched_for_their_words_alone(
+    read_report, asked, places
+):
+    user = read_report(some_sentences())
+    user.page.fill("input", asked)
+    labels = user.page.locator("li.shown .label:has-text('source')")
+    assert sorted(label[0] for label in labels.all_inner_texts()) == [*places]
+
+
+def some_sentences():
+    return Sentences(
+        name="sentences",
+        title="Translations",
+        caption="What is shown.",
+        places=[0, 1],
+        sources=["ein Hund", "eine Katze"],
+        references=["a dog", "a cat"],
+        systems={"one": ["a big dog", "a cat"], "two": ["dog", "cat"]},
+        scores={"one": [50.0, 100.0], "two": [30.0, 30.0]},
+        languages=("de", "en"),
+    )
+
+
 def a_report():
     heading = {"title": "A title", "caption": "What is shown."}
-    sentences = Sentences(
-        name="sentences",
-        places=[0],
-        sources=["ein Hund"],
-        references=["a dog"],
-        systems={"one": ["a big dog"], "two": ["dog"]},
-        scores={"one": [50.0], "two": [30.0]},
-        languages=("de", "en"),
-        **heading,
-    )
+    sentences = some_sentences()
     heat_map = HeatMap(
         name="map",
         values=np.eye(3),
