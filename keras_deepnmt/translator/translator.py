@@ -795,7 +795,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if self.tag_side == "target":
             texts, tag = self._taken_off(texts, tag)[0], None
         rows, truncated = source_rows(
-            self.source_tokenizer, texts, self.max_source_length, tag
+            self.source_tokenizer,
+            texts,
+            self.max_source_length,
+            tag,
+            () if self.tag_side == "target" else self.training_tags,
         )
         self.num_truncated += len(truncated)
         if truncated and self.on_truncated is not None:
