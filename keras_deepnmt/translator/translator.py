@@ -485,7 +485,8 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 translator's own. Defaults to that of the `tag`.
             **given: requirements on each translation, a list with one value for
                 each sentence, or the value for a string: `prefixes`, texts that
-                translations must begin with, empty for any; `constraints`,
+                translations must begin with, also beyond their maximum length,
+                empty for any; `constraints`,
                 lists of phrases that they must contain; `max_lengths`, maximum
                 numbers of tokens, the end token included, in place of the
                 options' maximum, 0 for that maximum. Given text keeps its
