@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 # Longest source, end id included, where the model itself sets no limit.
 MAX_SOURCE_LENGTH = 1024
+# A token and the end.
+_LEAST_SOURCE_LENGTH = 2
 
 
 class Translator(SearchOptionAttributes, BatchLimitAttributes):
@@ -80,9 +82,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             beams, each beam needs memory for that many tokens. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`. On
             a processor of several cores two batches are computed at once.
-        max_source_length: maximum source length in tokens, end id included.
-            Longer sources are truncated, see `on_truncated`. Defaults to the
-            model's position range, or to 1,024 tokens if it has none.
+        max_source_length: maximum source length in tokens, end id included,
+            at least 2. Longer sources are truncated, see `on_truncated`.
+            Defaults to the model's position range, or to 1,024 tokens if it
+            has none.
         compiled: if `False`, plain graphs are run, as in an exported model.
         shortlists: `data.Shortlists` of the vocabularies. With them a batch is
             searched with the tokens that its source words are likely to be
@@ -163,7 +166,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self.batch_limits = BatchLimits(batch_size, batch_tokens)
         if max_source_length is not None:
             max_source_length = as_integer(
-                "max_source_length", max_source_length, 1
+                "max_source_length", max_source_length, _LEAST_SOURCE_LENGTH
             )
         limits = filter(None, (max_source_length, model.max_length))
         self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
@@ -879,9 +882,14 @@ def join_translators(
 
 def _check_limits(decoding):
     """Raises a `ValueError` if limits that a file names are too small."""
-    for name in ("batch_size", "batch_tokens", "max_source_length"):
+    least = {
+        "batch_size": 1,
+        "batch_tokens": 1,
+        "max_source_length": _LEAST_SOURCE_LENGTH,
+    }
+    for name, minimum in least.items():
         if decoding.get(name) is not None:
-            as_integer(name, decoding[name], 1)
+            as_integer(name, decoding[name], minimum)
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):
