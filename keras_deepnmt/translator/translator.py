@@ -459,10 +459,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self,
         texts: str,
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
+        *,
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
-        target_language: str | None = None,
     ) -> str: ...
 
     @overload
@@ -470,13 +471,23 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self,
         texts: Iterable[str],
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
+        *,
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
-        target_language: str | None = None,
     ) -> list[str]: ...
 
-    def translate(self, texts, on_progress=None, target_language=None, **given):
+    def translate(
+        self,
+        texts,
+        on_progress=None,
+        target_language=None,
+        *,
+        prefixes=None,
+        constraints=None,
+        max_lengths=None,
+    ):
         """Translates sentences.
 
         Args:
@@ -486,14 +497,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             target_language: code of the language to translate into, of a model
                 that has learned several: its tag takes the place of the
                 translator's own. Defaults to that of the `tag`.
-            **given: requirements on each translation, a list with one value for
-                each sentence, or the value for a string: `prefixes`, texts that
-                translations must begin with, also beyond their maximum length,
-                empty for any; `constraints`,
-                lists of phrases that they must contain; `max_lengths`, maximum
-                numbers of tokens, the end token included, in place of the
-                options' maximum, 0 for that maximum. Given text keeps its
-                characters that the vocabulary lacks.
+            prefixes: texts that translations must begin with, also beyond their
+                maximum length, empty for any. Here and below, a list with one
+                value for each sentence, or the value for a string. Given text
+                keeps its characters that the vocabulary lacks.
+            constraints: lists of phrases that translations must contain.
+            max_lengths: maximum numbers of tokens, the end token included, in
+                place of the options' maximum, 0 for that maximum.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -511,7 +521,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         'a dog'
         """
         nbest = self.translate_nbest(
-            texts, 1, on_progress, target_language=target_language, **given
+            texts,
+            1,
+            on_progress,
+            target_language=target_language,
+            prefixes=prefixes,
+            constraints=constraints,
+            max_lengths=max_lengths,
         )
         if isinstance(texts, str):
             return nbest[0].text
@@ -552,12 +568,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: str,
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
-        prefixes: str | None = None,
-        constraints: Iterable[str] | None = None,
-        max_lengths: int | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
         target_language: str | None = None,
+        *,
+        prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -566,12 +583,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: Iterable[str],
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
-        prefixes: Iterable[str] | None = None,
-        constraints: Iterable[Iterable[str]] | None = None,
-        max_lengths: Iterable[int] | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
         target_language: str | None = None,
+        *,
+        prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
@@ -582,7 +600,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         distinct=None,
         finished=None,
         target_language=None,
-        **given,
+        *,
+        prefixes=None,
+        constraints=None,
+        max_lengths=None,
     ):
         """Returns several translations of each sentence, best first.
 
@@ -608,7 +629,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 before it, searches the other batches and has the same results.
                 Defaults to none.
             target_language: as in `translate`.
-            **given: as in `translate`.
+            prefixes: as in `translate`.
+            constraints: as in `translate`.
+            max_lengths: as in `translate`.
 
         Returns:
             For each sentence a list of at most `num_hypotheses` translations;
@@ -624,6 +647,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options = self.options.for_hypotheses(num_hypotheses)
         sentences, is_one = as_sentences(texts)
         tag = self._tag_for(target_language)
+        given = {
+            "prefixes": prefixes,
+            "constraints": constraints,
+            "max_lengths": max_lengths,
+        }
         if is_one:
             given = {
                 name: value if value is None else [value]
