@@ -319,7 +319,7 @@ def given_rows(
     tokenizer,
     number: int,
     max_length: int | None,
-    prefixes: str | Iterable[str] | None = None,
+    prefixes: Iterable[str] | None = None,
     constraints: Iterable[Iterable[str]] | None = None,
     max_lengths: Iterable[int] | None = None,
     tags: Sequence[str | None] | None = None,
@@ -381,6 +381,7 @@ def given_rows(
 
 
 def _prefix_rows(tokenizer, prefixes, max_length, tags):
+    refuse_one_sentence(prefixes, "prefixes")
     texts, _ = as_sentences(prefixes, "prefixes")
     if any(tags) and len(texts) == len(tags):
         texts = [
