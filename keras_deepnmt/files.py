@@ -32,6 +32,8 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # nobody can put a link in its place beforehand.
 _RANDOM_BYTES = 8
 _WORKING_NAME = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial", re.DOTALL)
+# What readers of lines take for the end of one, or a part of it.
+_LINE_ENDS = re.compile(r"[\n\r]")
 
 
 def file_sha256(path: str | Path) -> str:
@@ -49,6 +51,18 @@ def file_sha256(path: str | Path) -> str:
 def bytes_sha256(content: bytes) -> str:
     """Returns the SHA-256 of bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def as_line(text: str) -> str:
+    r"""Returns a text with spaces instead of line ends, as a line of a file.
+
+    A translation may have them, from pieces for bytes.
+
+    Example:
+    >>> as_line("a\ndog")
+    'a dog'
+    """
+    return _LINE_ENDS.sub(" ", text)
 
 
 def lines_sha256(lines: Iterable[str]) -> str:

@@ -53,8 +53,9 @@ def align_words(
 
     Returns:
         For each pair of sentences the aligned words, `(source word, target
-        word)`, both counted from 0, in order; empty where a text is empty or
-        longer than the model's position range. Words are those of the text as
+        word)`, both counted from 0, in order; empty where a text is empty, or
+        longer than the model's position range or the translator's
+        `max_source_length`. Words are those of the text as
         it is given; no word is aligned with the translator's tag.
 
     Raises:
@@ -123,8 +124,8 @@ def align_tokens(
 
     Returns:
         For each pair the positions `(source token, target token)`, one for each
-        target token; none where a row is empty or longer than the model's
-        position range.
+        target token; none where a row is empty, or longer than the model's
+        position range or the translator's `max_source_length`.
 
     Raises:
         ValueError: if a model has no such block or no attention to the source.
@@ -135,12 +136,15 @@ def align_tokens(
     """
     attention = MeanAttention(translator.model, layer)
     tag_length = num_tag_tokens(translator)
-    longest = translator.max_source_length - 1
+    limits = translator.max_source_length, translator.model.max_length
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
     fitting = [
         place
         for place, pair in enumerate(rows)
-        if all(0 < len(ids) <= longest for ids in pair)
+        if all(
+            0 < len(ids) and (limit is None or len(ids) < limit)
+            for ids, limit in zip(pair, limits, strict=True)
+        )
     ]
     lengths = [max(map(len, rows[place])) + 1 for place in fitting]
     for batch in length_batches(

@@ -41,6 +41,7 @@ from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError, UserErrors
+from keras_deepnmt.files import as_line
 from keras_deepnmt.terminal_text import table_text
 
 if TYPE_CHECKING:
@@ -471,7 +472,7 @@ def _writing(path):
         output = opened.enter_context(open_output(path))
 
         def write(lines):
-            output.writelines(f"{line}\n" for line in lines)
+            output.writelines(f"{as_line(line)}\n" for line in lines)
             opened.close()
 
         yield write

@@ -73,6 +73,7 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
     nbest_lines,
 )
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import as_line
 from keras_deepnmt.masks import UNKNOWN_ID
 
 EXAMPLE = """
@@ -373,7 +374,7 @@ class _Choice:
         `first` is the number of the first sentence, from 0.
         """
         if self._format is None:
-            yield from (hypotheses[0].text for hypotheses in nbest)
+            yield from (as_line(hypotheses[0].text) for hypotheses in nbest)
             return
         names = self._runs.feature_names if self._runs else ()
         yield from nbest_lines(

@@ -7,11 +7,16 @@ white space ends a document, see `ends_document`.
 """
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from keras_deepnmt.data.tags import tagged_text
+from keras_deepnmt.data.tags import (
+    own_tag,
+    tagged_sentence,
+    tagged_text,
+    untagged_text,
+)
 from keras_deepnmt.data.tokenizers import Tokenizer
 
 CONTEXT_MARK = "<sep>"
@@ -23,6 +28,8 @@ class ContextWindow:
 
     Args:
         size: How many sentences before each one are its context.
+        tags: Those that a sentence may begin with. Its own stands before its
+            context, and the context has none.
 
     Example:
     >>> window = ContextWindow(1)
@@ -30,12 +37,15 @@ class ContextWindow:
     ['a', 'a <sep> b', '', 'c']
     """
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, tags: Collection[str] = ()):
+        self._tags = tags
         self._before: collections.deque[str] = collections.deque(maxlen=size)
 
     def take(self, text: str) -> str:
         """Returns the next sentence in its context; an empty one as it is."""
-        return f"{self.before(text)}{text}"
+        tag = own_tag(text, self._tags)
+        text = untagged_text(text, self._tags)
+        return tagged_sentence(f"{self.before(text)}{text}", tag)
 
     def before(self, text: str, target: str = "") -> str:
         """Returns the context of the next sentence, the last mark included.

@@ -86,7 +86,8 @@ def beam_search(
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
-            with, filled up with 0s. Defaults to none.
+            with, filled up with 0s. A maximum length that has no room for them
+            and the end id is raised, to `max_length` at most. Defaults to none.
         constraint_ids: int tensor `(B, C, P)`: phrases that each translation
             contains, somewhere and in any order, filled up with 0s. They may
             overlap in it; a phrase that is given twice occurs twice. Defaults

@@ -43,7 +43,8 @@ def sample_search(
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s. A
             row of 0s only fills up the batch and has no translation.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
-            with, filled up with 0s. Defaults to none.
+            with, filled up with 0s. A maximum length that has no room for them
+            and the end id is raised, to `max_length` at most. Defaults to none.
         max_lengths: int tensor `(B,)`: maximum length of each translation, the
             end id included, in place of the one that follows from its source;
             0 where there is no other. Defaults to none.

@@ -31,7 +31,8 @@ def search(
             model has are used.
         source_ids: int tensor `(B, S)`, each row ends with id 3, then 0s.
         prefix_ids: int tensor `(B, P)`: the tokens that each translation begins
-            with, filled up with 0s. Defaults to none.
+            with, filled up with 0s. A maximum length that has no room for them
+            and the end id is raised, to `max_length` at most. Defaults to none.
         constraint_ids: int tensor `(B, C, P)`: phrases that each translation
             contains, as for `beam_search`. Defaults to none.
         max_lengths: int tensor `(B,)`: maximum length of each translation, as

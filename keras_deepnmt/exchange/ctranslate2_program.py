@@ -9,6 +9,7 @@ wrote both.
 import itertools
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -128,7 +129,8 @@ def main():
     lines = (line.rstrip("\n") for line in sys.stdin)
     while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
-            print(translation, flush=True)
+            # Pieces for bytes may be line ends.
+            print(re.sub(r"[\n\r]", " ", translation), flush=True)
 
 
 if __name__ == "__main__":

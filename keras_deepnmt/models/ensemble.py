@@ -64,6 +64,11 @@ class Ensemble:
         """The variables of all models."""
         return [v for model in self.models for v in model.variables]
 
+    @property
+    def weights(self):
+        """The variables of all models that are saved, as `Model.weights`."""
+        return [v for model in self.models for v in model.weights]
+
     def count_params(self):
         """Returns the number of parameters of all models."""
         return sum(model.count_params() for model in self.models)

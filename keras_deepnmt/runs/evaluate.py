@@ -21,7 +21,7 @@ from keras_deepnmt.evaluation.word_tokenizers import (
     tokenizer_of_language,
     unfit_tokenizer,
 )
-from keras_deepnmt.files import lines_sha256, write_text
+from keras_deepnmt.files import as_line, lines_sha256, write_text
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -310,7 +310,7 @@ class Evaluation:
         )
         seconds = time.monotonic() - start
         if self._output_file:
-            lines = "".join(f"{line}\n" for line in hypotheses)
+            lines = "".join(f"{as_line(text)}\n" for text in hypotheses)
             write_text(self._output_file, lines)
         if on_translated is not None:
             on_translated(sources, hypotheses, references, *more)

@@ -88,11 +88,13 @@ class ServingGraph(SearchOptionAttributes):
         self.tag_side = translator.tag_side
         self._known_tags = translator.training_tags
         self._context_mark = mark_id(translator.source_tokenizer)
-        self._source_tag_length = 0
+        # Ids of each tag that a source may begin with.
+        self._source_tag_lengths = {}
         if self.tag_side == "source":
-            self._source_tag_length = tag_length(
-                translator.source_tokenizer, self.tag
-            )
+            self._source_tag_lengths = {
+                tag: tag_length(translator.source_tokenizer, tag)
+                for tag in ([self.tag] if self.tag else self._known_tags)
+            }
         # Of those that a translation may begin with.
         self.num_tag_tokens = 0
         if self.tag_side == "target":
@@ -431,9 +433,20 @@ class ServingGraph(SearchOptionAttributes):
         most = self.max_source_length - 1  # the end id is added
         if self._context_mark is not None:
             ids = _shorter_context(
-                ids, most, self._context_mark, self._source_tag_length
+                ids, most, self._context_mark, self._num_tag_ids(text)
             )
         return _with_end(ids[:, :most]), ids.row_lengths() > most, tags
+
+    def _num_tag_ids(self, text):
+        """Returns how many ids of each source are its tag: `(B, 1)`."""
+        if self.tag is not None:
+            return self._source_tag_lengths.get(self.tag, 0)
+        found = tf.zeros(tf.shape(text), tf.int64)
+        for tag, length in self._source_tag_lengths.items():
+            begins = rf"(?s)\A\s*{re.escape(tag)}(\s.*)?\z"
+            is_tagged = tf.strings.regex_full_match(text, begins)
+            found = tf.where(is_tagged, tf.constant(length, tf.int64), found)
+        return found[:, None]
 
     def _taken_off(self, text):
         """Takes the tags off sources, as `Translator.tagged` does."""

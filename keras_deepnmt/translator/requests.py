@@ -12,7 +12,7 @@ from numbers import Integral
 import numpy as np
 
 from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
-from keras_deepnmt.data.tags import tagged_text, tagged_texts
+from keras_deepnmt.data.tags import own_tag, tagged_text, tagged_texts
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID, UNKNOWN_ID
 from keras_deepnmt.translator.batches import (
@@ -102,12 +102,17 @@ def refuse_one_sentence(texts, name: str) -> None:
 
 
 def source_rows(
-    tokenizer, texts: Sequence[str], max_length: int, tag: str | None = None
+    tokenizer,
+    texts: Sequence[str],
+    max_length: int,
+    tag: str | None = None,
+    known_tags: Sequence[str] = (),
 ) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
 
     A `tag` stands before each source that is not empty. A context before a
-    sentence is shortened first, see `data.context`.
+    sentence is shortened first, see `data.context`; the tag stays, and so does
+    one of the `known_tags` that a text begins with.
 
     Returns:
         The rows, and the indices of those that were truncated.
@@ -119,9 +124,11 @@ def source_rows(
     encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
     mark = mark_id(tokenizer)
     if mark is not None:
-        first = tag_length(tokenizer, tag)
+        tags = [tag or own_tag(text, known_tags) for text in texts]
+        lengths = {one: tag_length(tokenizer, one) for one in set(tags)}
         encoded = [
-            shorten_context(ids, max_length - 1, mark, first) for ids in encoded
+            shorten_context(ids, max_length - 1, mark, lengths[one])
+            for ids, one in zip(encoded, tags, strict=True)
         ]
     truncated = [n for n, ids in enumerate(encoded) if len(ids) >= max_length]
     rows = [[*ids[: max_length - 1].tolist(), END_ID] for ids in encoded]
@@ -312,7 +319,7 @@ def given_rows(
     tokenizer,
     number: int,
     max_length: int | None,
-    prefixes: str | Iterable[str] | None = None,
+    prefixes: Iterable[str] | None = None,
     constraints: Iterable[Iterable[str]] | None = None,
     max_lengths: Iterable[int] | None = None,
     tags: Sequence[str | None] | None = None,
@@ -374,6 +381,7 @@ def given_rows(
 
 
 def _prefix_rows(tokenizer, prefixes, max_length, tags):
+    refuse_one_sentence(prefixes, "prefixes")
     texts, _ = as_sentences(prefixes, "prefixes")
     if any(tags) and len(texts) == len(tags):
         texts = [

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 # Longest source, end id included, where the model itself sets no limit.
 MAX_SOURCE_LENGTH = 1024
+# A token and the end.
+_LEAST_SOURCE_LENGTH = 2
 
 
 class Translator(SearchOptionAttributes, BatchLimitAttributes):
@@ -80,9 +82,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             beams, each beam needs memory for that many tokens. A sentence that
             is longer is computed alone. Defaults to 256 times `batch_size`. On
             a processor of several cores two batches are computed at once.
-        max_source_length: maximum source length in tokens, end id included.
-            Longer sources are truncated, see `on_truncated`. Defaults to the
-            model's position range, or to 1,024 tokens if it has none.
+        max_source_length: maximum source length in tokens, end id included,
+            at least 2. Longer sources are truncated, see `on_truncated`.
+            Defaults to the model's position range, or to 1,024 tokens if it
+            has none.
         compiled: if `False`, plain graphs are run, as in an exported model.
         shortlists: `data.Shortlists` of the vocabularies. With them a batch is
             searched with the tokens that its source words are likely to be
@@ -163,7 +166,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self.batch_limits = BatchLimits(batch_size, batch_tokens)
         if max_source_length is not None:
             max_source_length = as_integer(
-                "max_source_length", max_source_length, 1
+                "max_source_length", max_source_length, _LEAST_SOURCE_LENGTH
             )
         limits = filter(None, (max_source_length, model.max_length))
         self.max_source_length = min(limits, default=MAX_SOURCE_LENGTH)
@@ -456,10 +459,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self,
         texts: str,
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
+        *,
         prefixes: str | None = None,
         constraints: Iterable[str] | None = None,
         max_lengths: int | None = None,
-        target_language: str | None = None,
     ) -> str: ...
 
     @overload
@@ -467,13 +471,23 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         self,
         texts: Iterable[str],
         on_progress: Callable[[int], None] | None = None,
+        target_language: str | None = None,
+        *,
         prefixes: Iterable[str] | None = None,
         constraints: Iterable[Iterable[str]] | None = None,
         max_lengths: Iterable[int] | None = None,
-        target_language: str | None = None,
     ) -> list[str]: ...
 
-    def translate(self, texts, on_progress=None, target_language=None, **given):
+    def translate(
+        self,
+        texts,
+        on_progress=None,
+        target_language=None,
+        *,
+        prefixes=None,
+        constraints=None,
+        max_lengths=None,
+    ):
         """Translates sentences.
 
         Args:
@@ -483,13 +497,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             target_language: code of the language to translate into, of a model
                 that has learned several: its tag takes the place of the
                 translator's own. Defaults to that of the `tag`.
-            **given: requirements on each translation, a list with one value for
-                each sentence, or the value for a string: `prefixes`, texts that
-                translations must begin with, empty for any; `constraints`,
-                lists of phrases that they must contain; `max_lengths`, maximum
-                numbers of tokens, the end token included, in place of the
-                options' maximum, 0 for that maximum. Given text keeps its
-                characters that the vocabulary lacks.
+            prefixes: texts that translations must begin with, also beyond their
+                maximum length, empty for any. Here and below, a list with one
+                value for each sentence, or the value for a string. Given text
+                keeps its characters that the vocabulary lacks.
+            constraints: lists of phrases that translations must contain.
+            max_lengths: maximum numbers of tokens, the end token included, in
+                place of the options' maximum, 0 for that maximum.
 
         Returns:
             One translation per sentence, in the same order; of a string, the
@@ -507,7 +521,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         'a dog'
         """
         nbest = self.translate_nbest(
-            texts, 1, on_progress, target_language=target_language, **given
+            texts,
+            1,
+            on_progress,
+            target_language=target_language,
+            prefixes=prefixes,
+            constraints=constraints,
+            max_lengths=max_lengths,
         )
         if isinstance(texts, str):
             return nbest[0].text
@@ -548,12 +568,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: str,
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
-        prefixes: str | None = None,
-        constraints: Iterable[str] | None = None,
-        max_lengths: int | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
         target_language: str | None = None,
+        *,
+        prefixes: str | None = None,
+        constraints: Iterable[str] | None = None,
+        max_lengths: int | None = None,
     ) -> list[Hypothesis]: ...
 
     @overload
@@ -562,12 +583,13 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         texts: Iterable[str],
         num_hypotheses: int,
         on_progress: Callable[[int], None] | None = None,
-        prefixes: Iterable[str] | None = None,
-        constraints: Iterable[Iterable[str]] | None = None,
-        max_lengths: Iterable[int] | None = None,
         distinct: bool | None = None,
         finished: list[list[list[Hypothesis]]] | None = None,
         target_language: str | None = None,
+        *,
+        prefixes: Iterable[str] | None = None,
+        constraints: Iterable[Iterable[str]] | None = None,
+        max_lengths: Iterable[int] | None = None,
     ) -> list[list[Hypothesis]]: ...
 
     def translate_nbest(
@@ -578,7 +600,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         distinct=None,
         finished=None,
         target_language=None,
-        **given,
+        *,
+        prefixes=None,
+        constraints=None,
+        max_lengths=None,
     ):
         """Returns several translations of each sentence, best first.
 
@@ -604,7 +629,9 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
                 before it, searches the other batches and has the same results.
                 Defaults to none.
             target_language: as in `translate`.
-            **given: as in `translate`.
+            prefixes: as in `translate`.
+            constraints: as in `translate`.
+            max_lengths: as in `translate`.
 
         Returns:
             For each sentence a list of at most `num_hypotheses` translations;
@@ -620,6 +647,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         options = self.options.for_hypotheses(num_hypotheses)
         sentences, is_one = as_sentences(texts)
         tag = self._tag_for(target_language)
+        given = {
+            "prefixes": prefixes,
+            "constraints": constraints,
+            "max_lengths": max_lengths,
+        }
         if is_one:
             given = {
                 name: value if value is None else [value]
@@ -795,7 +827,11 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
         if self.tag_side == "target":
             texts, tag = self._taken_off(texts, tag)[0], None
         rows, truncated = source_rows(
-            self.source_tokenizer, texts, self.max_source_length, tag
+            self.source_tokenizer,
+            texts,
+            self.max_source_length,
+            tag,
+            () if self.tag_side == "target" else self.training_tags,
         )
         self.num_truncated += len(truncated)
         if truncated and self.on_truncated is not None:
@@ -874,9 +910,14 @@ def join_translators(
 
 def _check_limits(decoding):
     """Raises a `ValueError` if limits that a file names are too small."""
-    for name in ("batch_size", "batch_tokens", "max_source_length"):
+    least = {
+        "batch_size": 1,
+        "batch_tokens": 1,
+        "max_source_length": _LEAST_SOURCE_LENGTH,
+    }
+    for name, minimum in least.items():
         if decoding.get(name) is not None:
-            as_integer(name, decoding[name], 1)
+            as_integer(name, decoding[name], minimum)
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):

@@ -73,6 +73,17 @@ def test_words_are_aligned_as_their_tokens_attend(translator, monkeypatch):
     assert found == [[(0, 0), (1, 0), (1, 1), (1, 2)]]
 
 
+def test_each_side_has_its_own_limit(translator, monkeypatch):
+    attend(monkeypatch, lambda t: 0)
+    short = translator.replaced(max_source_length=2)
+    # More target tokens than the source may have; and the other way round.
+    found = align_words(short, ["▁a", "▁a ▁b"], ["▁d ▁a ▁b", "▁d"])
+    assert found == [[(0, 0), (0, 1), (0, 2)], []]
+    monkeypatch.setattr(translator.model, "max_length", 3)
+    found = align_words(short, ["▁a", "▁a"], ["▁d ▁a", "▁d ▁a ▁b"])
+    assert found == [[(0, 0), (0, 1)], []]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "line, words",

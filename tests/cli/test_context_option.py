@@ -1,10 +1,14 @@
 """`translate --context`: lines are translated with those before them."""
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 from digit_run import RECIPE, write_digits
+from jsonargparse import Namespace
 
 from keras_deepnmt import Translator, cli
+from keras_deepnmt.commands.options.context import windows_in_context
 from keras_deepnmt.data import in_context
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
@@ -33,6 +37,23 @@ def test_a_model_that_has_not_learned_it_is_refused(refused, digits, tmp_path):
         words = ["--input", tmp_path / name, "--source-column", "de"]
         error = refused("translate", digits / "run", *words, "--context", "1")
         assert f"{name}, which is {name[2:]}. Leave it out" in error
+
+
+def test_a_line_keeps_its_own_tag_and_gets_no_other():
+    translator = SimpleNamespace(
+        context=1,
+        source_tokenizer=SimpleNamespace(
+            user_defined_symbols=["<sep>"], ids_of_pieces=lambda pieces: [4]
+        ),
+        training_tags=("<2de>", "<2fr>"),
+    )
+    options = Namespace(context=1, output=None)
+    windows = iter([["<2de> a", "<2fr> b"], ["c", "<2de>", "<2de> d"]])
+    found = windows_in_context(options, translator, windows, False)
+    assert list(found) == [
+        ["<2de> a", "<2fr> a <sep> b"],
+        ["b <sep> c", "", "<2de> d"],
+    ]
 
 
 @pytest.mark.thorough

@@ -408,6 +408,31 @@ def test_another_model_is_refused(refused, digits, lines, stopped, monkeypatch):
     assert "begun with another RUN. Give" in refused(*stopped)
 
 
+def test_an_ensemble_goes_on_with_the_same_models(
+    deepnmt, refused, digits, lines, echoes, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    run = digits / "run"
+    words = ["translate", run, run, *WORDS, "-i", "in", "-o", "out"]
+    echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
+    assert deepnmt(*words).code == 130
+    echoes.stop_at = None
+    load, loaded = Translator.load.__func__, []
+
+    def load_another_second(cls, run, **options):
+        loaded.append(load(cls, run, **options))
+        weight = loaded[-1].model.weights[-1]
+        weight.assign(weight + 1e-6 * (len(loaded) == 2))
+        return loaded[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "load", classmethod(load_another_second))
+        assert "begun with another RUN. Give" in refused(*words)
+    assert deepnmt(*words).code == 0
+    assert sum(map(len, echoes)) == 150
+    assert (lines / "out").read_text() == (lines / "in").read_text()
+
+
 @pytest.mark.parametrize("name", ["in", "prefixes"])
 def test_lines_that_were_changed_are_refused(refused, lines, stopped, name):
     texts = (lines / name).read_text().splitlines(keepends=True)

@@ -261,6 +261,26 @@ def test_a_translator_shortens_the_context_first(tmp_path):
     assert rows[0][:-1] == tokenizer.encode([text])[0].tolist()
 
 
+def test_a_tag_in_the_text_stays(tmp_path):
+    given = options(tmp_path, user_defined_symbols=["<2de>", "<name>"])
+    prepare(given, tmp_path / "out")
+    tokenizer = source_tokenizer(tmp_path / "out")
+    texts = in_context([PAIRS[n][0] for n in (0, 1, 2)], 2)[1:]
+    longest = len(tokenizer.encode(texts[:1])[0])
+    expected, _ = source_rows(tokenizer, texts, longest, "<2de>")
+    own = [f"<2de> {text}" for text in texts]
+    assert source_rows(tokenizer, own, longest, None, ["<2de>"])[0] == expected
+    (tag,) = tokenizer.ids_of_pieces(["<2de>"])
+    assert [row.count(tag) for row in expected] == [1, 1]
+    # A symbol that is no tag is a part of the first sentence.
+    named = [f"<name> {text}" for text in texts]
+    (plain, _), (found, _) = (
+        source_rows(tokenizer, given, longest, None, ["<2de>"])
+        for given in (texts[1:], named[1:])
+    )
+    assert found == plain
+
+
 def test_only_whole_sentences_are_left_out():
     ids = np.array([5, 9, 6, 6, 9, 7, 7])
     for most, left in ((7, 7), (6, 5), (5, 5), (4, 2), (2, 2), (1, 2)):

@@ -31,12 +31,18 @@ def tokenizer(tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize("tag", [None, "<2de>"])
+@pytest.mark.parametrize("tag", [None, "<2de>", "own"])
 @pytest.mark.parametrize("longest", [7, 20])
 def test_a_context_is_shortened_before_the_sentence(tokenizer, tag, longest):
     draw = random.Random(3)
     document = [draw.choice(SENTENCES) for _ in range(30)]
     texts = ["", "a dog <sep> ", "<sep> a dog", *in_context(document, 3)]
+    known = ["<2fr>", "<2de>"] if tag == "own" else []
+    if tag == "own":
+        # In the text, of sentences with one.
+        tag = None
+        marks = ["<2de> ", " <2de> ", "<2de>", ""]
+        texts += [f"{draw.choice(marks)}{text}" for text in texts]
     size = tokenizer.vocabulary_size
     model = ToyModel(size, size, max_length=90)
     model.weights = []  # none to store
@@ -47,11 +53,12 @@ def test_a_context_is_shortened_before_the_sentence(tokenizer, tag, longest):
         max_source_length=longest,
         compiled=False,
         tag=tag,
+        training_tags=known,
     )
     rows, truncated, _ = ServingGraph(translator)._source_rows(
         tf.constant(texts)
     )
-    expected, cut = source_rows(tokenizer, texts, longest, tag)
+    expected, cut = source_rows(tokenizer, texts, longest, tag, known)
     assert rows.to_list() == expected
     assert tf.where(truncated)[:, 0].numpy().tolist() == cut
     # Some contexts are shortened, and some sentences are cut.

@@ -217,6 +217,22 @@ def test_the_given_characters_are_in_the_text(translator):
     assert best.text.startswith("Ł") and " Ż" in best.text
 
 
+def test_a_string_beside_a_list_is_refused(translator):
+    for texts in (["ab"], ["ab", "ab"]):
+        for name in ("prefixes", "constraints"):
+            with pytest.raises(TypeError, match=f"`{name}` must hold sent"):
+                translator.translate(texts, **{name: "ab"})
+    assert translator.translate("ab", prefixes="ab").startswith("ab")
+
+
+def test_a_misspelt_requirement_is_named(translator):
+    message = r"{}\(\) got an unexpected keyword argument 'prefix'"
+    with pytest.raises(TypeError, match=message.format("translate")):
+        translator.translate("ab", prefix="ab")
+    with pytest.raises(TypeError, match=message.format("translate_nbest")):
+        translator.translate_nbest("ab", 1, prefix="ab")
+
+
 def test_names_of_special_tokens_are_text_as_well(translator):
     for text in ("</s>", "<unk>", "<s>"):
         found = translator.translate("ab", prefixes=f"{text} b")

@@ -383,7 +383,7 @@ def test_given_options_replace_those_of_a_run(run_dir):
         ("no_repeat_ngram_size", 2**31 - 1),
         ("batch_tokens", -1),
         ("batch_size", 0),
-        ("max_source_length", 0),
+        ("max_source_length", 1),
     ],
 )
 def test_a_file_with_senseless_limits_is_refused(run_dir, name, value):

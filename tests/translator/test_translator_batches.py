@@ -386,6 +386,9 @@ def test_whole_floats_are_numbers_of_sentences(make):
     assert type(translator.batch_size) is type(translator.batch_tokens) is int
     found = translator.translate_nbest("a dog", 2.0)
     assert found == make(batch_size=4).translate_nbest("a dog", 2)
+    # There would be no room for a token before the end.
+    with pytest.raises(ValueError, match="`max_source_length` .* at least 2"):
+        make(max_source_length=1)
     for wrong in (float("nan"), float("inf"), "4"):
         with pytest.raises(ValueError, match="`batch_size` must be an integer"):
             translator.batch_size = wrong

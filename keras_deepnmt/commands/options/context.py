@@ -77,5 +77,5 @@ def windows_in_context(
             "model was trained with (`data.context`). Received: "
             f"{options.context}. Give fewer."
         )
-    window = ContextWindow(options.context)
+    window = ContextWindow(options.context, translator.training_tags)
     return (list(map(window.take, texts)) for texts in windows)

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +19,7 @@ from keras_deepnmt.commands.terminal.line_faults import (
     source_cut,
 )
 from keras_deepnmt.errors import UserError
-
-_LINE_ENDS = re.compile(r"[\n\r]")
-_CELL_ENDS = re.compile(r"[\t\n\r]")
+from keras_deepnmt.files import as_line
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class BlockTranslator:
 
     def _line(self, text, found):
         if self._options.format != TSV:
-            return _LINE_ENDS.sub(" ", found[0].text)
+            return as_line(found[0].text)
         cells = [_cell(text)]
         for number in range(self._options.num_hypotheses):
             has_one = number < len(found)
@@ -149,4 +146,4 @@ def open_model(options: Namespace) -> RunModel | CTranslate2Model:
 
 
 def _cell(text):
-    return _CELL_ENDS.sub(" ", text)
+    return as_line(text).replace("\t", " ")

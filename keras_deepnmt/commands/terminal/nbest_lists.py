@@ -17,6 +17,7 @@ from keras_deepnmt.commands.terminal.input_lines import (
 from keras_deepnmt.commands.terminal.input_pairs import Pair
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import as_line
 from keras_deepnmt.json_files import parse_json
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def nbest_lines(
             if kind == "json":
                 yield _as_json(number, hypothesis, features, tokenizer)
                 continue
-            fields = [str(number), hypothesis.text]
+            fields = [str(number), as_line(hypothesis.text)]
             if kind == "moses":
                 fields.append(" ".join(_feature(*x) for x in features.items()))
             yield " ||| ".join([*fields, f"{hypothesis.score:.6f}"])
