@@ -10,6 +10,7 @@ import numpy as np
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.figure import Bars, Figure, HeatMap, Table
 from keras_deepnmt.analysis.role_agreement import v_measure, v_measure_by_chance
+from keras_deepnmt.analysis.word_alignments import first_word, tag_starts
 
 _END = "/roles/roles"
 
@@ -254,13 +255,24 @@ def _agreement(run, chosen):
     """How well the roles of labelled words agree with their labels."""
     if run.labels_of_words is None:
         return []
-    tokenizer = run.translator.source_tokenizer
+    translator = run.translator
     labels, roles = [], []
-    for row, of_words in enumerate(run.labels_of_words):
-        words = tokenizer.token_words(run.sources[row])
+    for of_words, given, text, tag, (*of_tokens, _) in zip(
+        run.labels_of_words,
+        run.sources,
+        translator.tagged(run.sources),
+        translator.target_tags(run.sources),
+        chosen,  # the last role is that of the end of the sentence
+        strict=True,
+    ):
+        start, _ = tag_starts(translator, tag)
+        words = translator.source_tokenizer.token_words(text, start)
+        first = first_word(given, tag)
         seen = set()
-        # No word belongs to the end of the sentence.
-        for (word, *_), role in zip(words, chosen[row], strict=False):
+        for numbers, role in zip(words, of_tokens, strict=True):
+            if not numbers:  # a token of the tag
+                continue
+            word = first + numbers[0]
             # The first piece of a word plays the word's role.
             if word in of_words and word not in seen:
                 labels.append(of_words[word])
