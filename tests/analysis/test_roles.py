@@ -80,7 +80,9 @@ def words_of(pieces):
         ("<2fr> ", {"tag_side": "target", "training_tags": ["<2fr>"]}),
     ],
 )
-def test_labels_are_those_of_the_words_of_the_line(tmp_path, prefix, options):
+def test_labels_are_those_of_the_words_of_the_line(
+    tmp_path, caplog, prefix, options
+):
     tokenizer = train_tokenizer(
         TEXTS * 9, tmp_path / "m", 36, user_defined_symbols=["<2de>", "<2fr>"]
     )
@@ -104,6 +106,7 @@ def test_labels_are_those_of_the_words_of_the_line(tmp_path, prefix, options):
         for text in TEXTS
     ]
     run = SimpleNamespace(
+        name="run",
         names=[ROLES_NAME],
         record=lambda names: {ROLES_NAME: roles},
         source_mask=mask,
@@ -116,3 +119,8 @@ def test_labels_are_those_of_the_words_of_the_line(tmp_path, prefix, options):
     figures = {figure.name: figure for figure in role_figures(run)}
     ((words, _, _, agreement, _),) = figures["role_agreement"].rows
     assert (words, agreement) == (10, 1.0)
+    assert not caplog.messages
+    run.labels_of_words = [{99: "subject"}, {}]
+    names = [figure.name for figure in role_figures(run)]
+    assert "role_agreement" not in names
+    assert "run: roles are not compared with gold labels" in caplog.text
