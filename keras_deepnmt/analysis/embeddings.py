@@ -206,8 +206,9 @@ def embedding_figures(run: AnalyzedRun) -> list[Figure]:
     if pairs is None:
         return figures
     figures.append(_components(source, target, pairs))
-    if source.shape[1] == target.shape[1]:
-        figures.append(_similarity(run, source, target, pairs))
+    similarity = _similarity(run, source, target, pairs)
+    if similarity is not None:
+        figures.append(similarity)
     return figures
 
 
@@ -303,7 +304,12 @@ def _components(source, target, pairs):
 
 
 def _similarity(run, source, target, pairs):
+    """Similarity across languages; `None` where no words can be compared."""
+    if source.shape[1] != target.shape[1]:
+        return None
     aligned = learn_lexical_table(pairs).best_targets(MIN_COUNT)
+    if not aligned:  # of a short text
+        return None
     tokenizers = (
         run.translator.source_tokenizer,
         run.translator.target_tokenizer,

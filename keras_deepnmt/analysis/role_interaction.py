@@ -1,17 +1,23 @@
 """Which roles tokens play, and where (Weissenborn et al., 2019)."""
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import keras
 import numpy as np
 
 from keras_deepnmt.analysis.analyzed_run import AnalyzedRun
 from keras_deepnmt.analysis.figure import Bars, Figure, HeatMap, Table
+from keras_deepnmt.analysis.recorded_model import recorded_names
 from keras_deepnmt.analysis.role_agreement import v_measure, v_measure_by_chance
+from keras_deepnmt.analysis.word_alignments import first_word, tag_starts
 
+_log = logging.getLogger(__name__)
 _END = "/roles/roles"
+_OF_SOURCE = f"source_embedding_layer{_END}"
 
 
 @dataclass(frozen=True)
@@ -138,15 +144,19 @@ def _entropy(p):
     return np.abs(np.sum(p * logs, axis=-1))
 
 
+def has_roles(model: keras.Model) -> bool:
+    """Whether `role_figures` has figures of a model."""
+    return _OF_SOURCE in recorded_names(model)
+
+
 def role_figures(run: AnalyzedRun) -> list[Figure]:
     """How often roles are played, by which tokens; the roles of one token.
 
     There are none for a model without roles of the source.
     """
-    names = [n for n in run.names if n == f"source_embedding_layer{_END}"]
-    if not names:
+    if _OF_SOURCE not in run.names:
         return []
-    probabilities = run.record(names)[names[0]]
+    probabilities = run.record([_OF_SOURCE])[_OF_SOURCE]
     mask = run.source_mask
     chosen = [
         row[real].tolist()
@@ -254,19 +264,36 @@ def _agreement(run, chosen):
     """How well the roles of labelled words agree with their labels."""
     if run.labels_of_words is None:
         return []
-    tokenizer = run.translator.source_tokenizer
+    translator = run.translator
     labels, roles = [], []
-    for row, of_words in enumerate(run.labels_of_words):
-        words = tokenizer.token_words(run.sources[row])
+    for of_words, given, text, tag, (*of_tokens, _) in zip(
+        run.labels_of_words,
+        run.sources,
+        translator.tagged(run.sources),
+        translator.target_tags(run.sources),
+        chosen,  # the last role is that of the end of the sentence
+        strict=True,
+    ):
+        start, _ = tag_starts(translator, tag)
+        words = translator.source_tokenizer.token_words(text, start)
+        first = first_word(given, tag)
         seen = set()
-        # No word belongs to the end of the sentence.
-        for (word, *_), role in zip(words, chosen[row], strict=False):
+        for numbers, role in zip(words, of_tokens, strict=True):
+            if not numbers:  # a token of the tag
+                continue
+            word = first + numbers[0]
             # The first piece of a word plays the word's role.
             if word in of_words and word not in seen:
                 labels.append(of_words[word])
                 roles.append(role)
             seen.add(word)
     if not labels:
+        _log.warning(
+            "%s: roles are not compared with gold labels, none of which is of "
+            "a word of the sentences. Labels number the words of a source "
+            "from 0.",
+            run.name,
+        )
         return []
     return [
         Table(

@@ -5,7 +5,9 @@ from jsonargparse import Namespace
 from keras_deepnmt.commands.options.analyzed_sentences import (
     add_analyzed_sentences,
     analyzed_sentences,
+    check_roles,
     check_sides,
+    given_for_roles,
 )
 from keras_deepnmt.commands.options.compilation import (
     start_backend,
@@ -65,6 +67,12 @@ def run(options: Namespace) -> None:
             f"--what: unknown analysis {unknown[0]}."
             f"{did_you_mean(unknown[0], NAMES)} Known are: {', '.join(NAMES)}."
         )
+    if options.what and "roles" not in options.what:
+        for name in given_for_roles(options):
+            raise UserError(
+                f"{name} needs the analysis roles. Received: --what "
+                f"{' '.join(options.what)}"
+            )
     # A missing package is reported before the analyses, which may take long.
     import matplotlib.figure  # noqa: F401
 
@@ -74,6 +82,7 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.trained import output_folder
 
     run = AnalyzedRun(options.run, **analyzed_sentences(options))
+    check_roles(options, [run.model])
     figures = analyze(
         run,
         options.what,

@@ -300,7 +300,8 @@ def _check(options):
     elif options.references and options.target:
         raise UserError("--target and --references cannot be given together.")
     if options.runs:
-        check_tag_source(options.tag, options.source)
+        # With --m2 the sentences of its file have the tag.
+        check_tag_source(options.tag, options.m2 or options.source)
         check_split(options.split, options.source)
     _check_language(options)
     _check_comet(options)

@@ -7,6 +7,7 @@ from jsonargparse import Namespace
 from keras_deepnmt.commands.options.analyzed_sentences import (
     add_analyzed_sentences,
     analyzed_sentences,
+    check_roles,
     check_sides,
 )
 from keras_deepnmt.commands.options.compilation import (
@@ -75,7 +76,9 @@ def run(options: Namespace) -> None:
     asked = lines.read()
     start_backend()
     from keras_deepnmt.analysis import report
+    from keras_deepnmt.runs.checkpoints import load_model
 
+    check_roles(options, map(load_model, options.runs))
     page = report(
         options.runs,
         num_resamples=options.resamples,

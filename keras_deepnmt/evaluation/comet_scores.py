@@ -28,6 +28,9 @@ _ONLY = {
     "ranking_metric": "comet",
     "referenceless_regression_metric": "comet-qe",
 }
+# The metric of a unified model by the text that it reads besides the
+# translation; one that reads both texts can compute both.
+_OF_SEGMENT = {"ref": "comet", "src": "comet-qe"}
 
 
 class CometModel:
@@ -184,18 +187,31 @@ def _check_kind(checkpoint, metric):
     """Refuses a model that cannot compute the metric, before it is loaded."""
     file = checkpoint.absolute().parents[1] / "hparams.yaml"
     try:
-        kind = read_yaml(file)[0]["class_identifier"]
+        hparams = read_yaml(file)[0]
+        kind = hparams["class_identifier"]
+        known = _metrics_of(kind, hparams)
     except (OSError, LookupError, TypeError) as error:
         raise UserError(
             f"{file}: not the file of a COMET model, which has a line "
             f"class_identifier ({type(error).__name__})."
         ) from error
-    if metric != _ONLY.get(kind, metric):
+    if metric not in known:
         needs = "needs" if metric == "comet-qe" else "does not read"
         raise UserError(
             f"{checkpoint}: the model ({kind}) {needs} references; choose the "
-            f"metric {_ONLY[kind]}. Received: {metric}"
+            f"metric {' or '.join(known)}. Received: {metric}"
         )
+
+
+def _metrics_of(kind, hparams):
+    """The metrics that a model can compute."""
+    if kind in _ONLY:
+        return [_ONLY[kind]]
+    if kind != "unified_metric":
+        return COMET_METRICS
+    # Those of COMET, unless others are named.
+    segments = hparams.get("input_segments", ["mt", "src", "ref"])
+    return [m for segment, m in _OF_SEGMENT.items() if segment in segments]
 
 
 def _version(python):

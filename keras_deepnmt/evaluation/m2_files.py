@@ -57,7 +57,7 @@ def read_m2(file: str | Path) -> list[AnnotatedSentence]:
     only at a line feed. The annotator is the last field of a line.
 
     Args:
-        file: The file, UTF-8.
+        file: The file, UTF-8, perhaps with a byte order mark.
 
     Returns:
         The sentences, in the order of the file. Annotators are ordered by
@@ -72,7 +72,7 @@ def read_m2(file: str | Path) -> list[AnnotatedSentence]:
     (('It', 'are'), ('is',))
     """
     try:
-        lines = Path(file).read_bytes().decode("utf-8").split("\n")
+        lines = Path(file).read_bytes().decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read ({error}).") from error
     sentences: list[tuple[list[str], dict[int, list[Edit]]]] = []

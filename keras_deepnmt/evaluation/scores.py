@@ -167,10 +167,11 @@ def make_metrics(
     >>> list(make_metrics(["bleu", "ter"]))
     ['bleu', 'ter']
     """
-    from sacrebleu.metrics import BLEU, TER
+    from sacrebleu.metrics import BLEU
 
     from keras_deepnmt.evaluation.adapted_metrics import (
         FloatChrf,
+        FloatTer,
         TokenizedTer,
     )
 
@@ -192,10 +193,10 @@ def make_metrics(
 
     def make_ter():
         if tokenize == "none" or script in (None, KOREAN):
-            return TER()
+            return FloatTer()
         if script in ("Chinese", "Japanese"):
             # Without `normalized` sacreBLEU ignores `asian_support`.
-            return TER(normalized=True, asian_support=True)
+            return FloatTer(normalized=True, asian_support=True)
         return TokenizedTer(make_bleu().tokenizer)
 
     makers = {

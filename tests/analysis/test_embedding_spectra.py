@@ -2,10 +2,13 @@
 never rises and is flat for an orthonormal matrix; the similarity is the mean
 cosine of the pairs, with and without those that are one word."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from keras_deepnmt.analysis import embedding_similarity, singular_value_curve
+from keras_deepnmt.analysis.embeddings import embedding_figures
 
 V, D = 13, 7
 
@@ -84,3 +87,26 @@ def test_refuses_no_pairs_and_the_words_of_one_side(matrix):
         embedding_similarity(matrix, matrix, [])
     with pytest.raises(ValueError, match="target_words=False"):
         embedding_similarity(matrix, matrix, [(0, 0)], source_words=["a"])
+
+
+class Store(list):
+    def read(self, places):
+        return [self[place] for place in places]
+
+
+@pytest.mark.parametrize(("number", "has_table"), [(2, False), (30, True)])
+def test_a_little_training_text_has_no_similarity(matrix, number, has_table):
+    pairs = [([4, 5], [6, 7]), ([4], [6])] * number
+    tokenizer = SimpleNamespace(vocabulary_size=V, pieces=list)
+    layer = SimpleNamespace(embeddings=matrix)
+    store = Store(pairs)
+    run = SimpleNamespace(
+        model=SimpleNamespace(source_embedding=layer, target_embedding=layer),
+        data=SimpleNamespace(store=lambda split: store),
+        translator=SimpleNamespace(
+            source_tokenizer=tokenizer, target_tokenizer=tokenizer
+        ),
+    )
+    names = {figure.name for figure in embedding_figures(run)}
+    assert {"embedding_spectrum", "embedding_components"} <= names
+    assert ("bilingual_similarity" in names) == has_table

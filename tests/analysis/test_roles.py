@@ -1,9 +1,15 @@
 """What must be true of the tables of roles, counted by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from toy_model import ToyModel
 
+from keras_deepnmt import Translator
 from keras_deepnmt.analysis import role_entropy, role_uses
+from keras_deepnmt.analysis.role_interaction import role_figures
+from keras_deepnmt.data import train_tokenizer
 
 SENTENCES = [
     ["der", "Hund", "sieht", "der", "Katze", "zu"],
@@ -47,3 +53,74 @@ def test_entropy_of_tokens_and_of_use():
     assert masked == pytest.approx({"token": 0.0, "use": 0.0})
     with pytest.raises(ValueError, match="must sum to 1"):
         role_entropy(np.ones((1, 2, 3)))
+
+
+TEXTS = ["a small dog runs", "two men read the old book"]
+ROLES_NAME = "source_embedding_layer/roles/roles"
+
+
+def words_of(pieces):
+    """The word of each piece, from 0; -1 for a tag and for the end."""
+    number, words = -1, []
+    for piece in pieces:
+        if piece.startswith("<"):
+            number = -1
+        elif piece.startswith("▁"):
+            number += 1
+        words.append(-1 if piece.startswith("<") else number)
+    return [*words, -1]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "options"),
+    [
+        ("", {}),
+        ("", {"tag": "<2de>"}),
+        ("", {"tag": "<2de>", "tag_side": "target"}),
+        ("<2fr> ", {"tag_side": "target", "training_tags": ["<2fr>"]}),
+    ],
+)
+def test_labels_are_those_of_the_words_of_the_line(
+    tmp_path, caplog, prefix, options
+):
+    tokenizer = train_tokenizer(
+        TEXTS * 9, tmp_path / "m", 36, user_defined_symbols=["<2de>", "<2fr>"]
+    )
+    model = ToyModel(36, 36)
+    translator = Translator(model, tokenizer, tokenizer, **options)
+    sources = [prefix + text for text in TEXTS]
+    pieces = [
+        tokenizer.pieces(ids)
+        for ids in tokenizer.encode(translator.tagged(sources))
+    ]
+    assert sum(map(len, pieces)) > 14  # some words have several
+    # The role of a token is the number of its word.
+    words = [words_of(of_text) for of_text in pieces]
+    mask = np.zeros((2, max(map(len, words))), bool)
+    roles = np.zeros((*mask.shape, 9))
+    for row, of_text in enumerate(words):
+        mask[row, : len(of_text)] = True
+        roles[row, range(len(of_text)), of_text] = 1
+    labels = [
+        {len(prefix.split()) + n: str(n) for n in range(len(text.split()))}
+        for text in TEXTS
+    ]
+    run = SimpleNamespace(
+        name="run",
+        names=[ROLES_NAME],
+        record=lambda names: {ROLES_NAME: roles},
+        source_mask=mask,
+        source_tokens=lambda row: [*pieces[row], "</s>"],
+        sources=sources,
+        token="dog",
+        translator=translator,
+        labels_of_words=labels,
+    )
+    figures = {figure.name: figure for figure in role_figures(run)}
+    ((words, _, _, agreement, _),) = figures["role_agreement"].rows
+    assert (words, agreement) == (10, 1.0)
+    assert not caplog.messages
+    run.labels_of_words = [{99: "subject"}, {}]
+    names = [figure.name for figure in role_figures(run)]
+    assert "role_agreement" not in names
+    assert "run: roles are not compared with gold labels" in caplog.text

@@ -16,7 +16,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jsonargparse import Namespace
 
+from keras_deepnmt import create_model
+from keras_deepnmt.commands.options.analyzed_sentences import check_roles
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator import Translator
 
 
@@ -189,3 +193,36 @@ def test_a_text_has_no_split(refused, verb):
     words = ["--source", "a", "--target", "b", "--split", "valid"]
     error = refused(verb, "first", *words)
     assert "--split valid cannot be given with --source" in error
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "said"),
+    [
+        ("analyze", [], "needs a model with role interaction"),
+        ("report", [], "needs a model with role interaction"),
+        ("analyze", ["--what", "lens"], "needs the analysis roles"),
+    ],
+)
+def test_options_of_roles_are_refused_without_roles(
+    refused, write_file, verb, words, said
+):
+    text = write_file("text", "Wir sollen oft seltsam sein.\n")
+    words = [*words, "--source", text, "--target", text, "--token", "die"]
+    error = refused(verb, "transformer_tiny.demo_de_en", *words, "--quiet")
+    assert f"--token {said}" in error
+
+
+def test_one_of_several_models_may_have_roles():
+    with_roles, without = (
+        create_model(
+            *(preset, 9, 9),
+            **{"hidden_dim": 16, "intermediate_dim": 16, "num_heads": 2},
+            **{"num_encoder_layers": 1, "num_decoder_layers": 1},
+        )
+        for preset in ("role_interaction_softmax_tiny", "transformer_tiny")
+    )
+    options = Namespace(token="der", role_labels="labels.jsonl")
+    check_roles(options, iter([without, with_roles]))
+    with pytest.raises(UserError, match="--role-labels needs a model with"):
+        check_roles(options, iter([without]))
+    check_roles(Namespace(token="der", role_labels=None), [without])

@@ -10,7 +10,7 @@ from jsonargparse import Namespace
 from toy_model import ToyModel
 
 from keras_deepnmt import Translator, cli
-from keras_deepnmt.commands import score
+from keras_deepnmt.commands import evaluate, score
 from keras_deepnmt.commands.options import decoding
 from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
@@ -237,6 +237,32 @@ def test_the_runs_own_text_has_its_tags(deepnmt, run, source):
     assert done.code == 0 and "tag" not in done.err, done.err
     rows = yaml.safe_load((run / "scores.json").read_text())["evaluations"]
     assert [row["decoding"].get("tag") for row in rows] == [*TAGS, None]
+
+
+def test_sentences_with_gold_edits_are_corrected_with_the_tag(
+    deepnmt, tmp_path, monkeypatch
+):
+    text = "small dogs run"
+    tokenizer = train_tokenizer(
+        [text] * 9, tmp_path / "t.model", 30, user_defined_symbols=["<2de>"]
+    )
+    model = ToyModel(30, 30)
+    translator = Translator(model, tokenizer, tokenizer, compiled=False)
+    # The correction is what the model reads; a search would take long.
+    monkeypatch.setattr(
+        *(Translator, "translate"),
+        lambda self, texts, on_progress: self.tagged(texts),
+    )
+    monkeypatch.setattr(checkpoints, "open_run", lambda run, checkpoint: None)
+    monkeypatch.setattr(
+        *(evaluate, "load_run"),
+        lambda run, checkpoint, given: translator.replaced(tag=given["tag"]),
+    )
+    (tmp_path / "gold.m2").write_text(f"S {text}\n")
+    words = ["--m2", tmp_path / "gold.m2", "--output", tmp_path / "out"]
+    done = deepnmt("evaluate", "run", *words, "--tag", "<2de>")
+    assert done.code == 0, done.err
+    assert (tmp_path / "out").read_text() == f"<2de> {text}\n"
 
 
 @pytest.mark.thorough

@@ -104,10 +104,33 @@ def test_models_that_do_not_fit_are_refused(tmp_path, python):
         CometModel(unified, "comet-qe", python).sentence_scores(SOURCES, TEXTS)
     with pytest.raises(ValueError, match="same length"):
         CometModel(model, python=python).sentence_scores(SOURCES, TEXTS)
-    for content in ("", "other: 1\n"):
+    strange = "class_identifier: unified_metric\ninput_segments: 3\n"
+    for content in ("", "other: 1\n", strange):
         (tmp_path / "model" / "hparams.yaml").write_text(content)
         with pytest.raises(UserError, match="not the file of a COMET model"):
             CometModel(model, python=python)
+
+
+@pytest.mark.parametrize(
+    ("segments", "refused", "said"),
+    [
+        ("[mt, src]", "comet", "does not read references; choose .* comet-qe"),
+        ("[mt, ref]", "comet-qe", "needs references; choose the metric comet"),
+        ("[mt, src, ref]", None, None),
+    ],
+)
+def test_a_unified_model_has_the_metrics_of_what_it_reads(
+    tmp_path, python, segments, refused, said
+):
+    model = make_model(tmp_path / "model", "unified_metric")
+    with open(tmp_path / "model" / "hparams.yaml", "a") as file:
+        file.write(f"input_segments: {segments}\n")
+    for metric in ("comet", "comet-qe"):
+        if metric != refused:
+            assert CometModel(model, metric, python).metric == metric
+            continue
+        with pytest.raises(UserError, match=rf"\(unified_metric\) {said}"):
+            CometModel(model, metric, python)
 
 
 def test_a_failing_model_is_told_in_a_line(tmp_path, python):

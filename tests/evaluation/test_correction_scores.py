@@ -233,6 +233,8 @@ def test_what_tools_write_besides_edits_does_not_change_a_score(tmp_path):
         score = max_match(["a d"], read_m2(file))
         assert (score.correct, score.proposed, score.gold) == (1, 1, 1)
     assert read_m2(plain) == read_m2(other)
+    other.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+    assert read_m2(plain) == read_m2(other)
 
 
 def test_an_edit_is_right_once_also_if_an_annotator_gives_it_twice():

@@ -72,6 +72,20 @@ def test_weak_translations_have_intervals():
         assert type(score.interval) is float, name  # scores.json has it
 
 
+@pytest.mark.parametrize("letter", ["x", "字", "า"])
+def test_small_texts_with_an_empty_reference_have_intervals(letter):
+    # Some samples have empty references only.
+    ter = corpus_scores(
+        [letter] * 4,
+        [letter, "", letter, letter],
+        ["ter"],
+        tokenize="char",
+        num_resamples=500,
+    )["ter"]
+    assert ter.value == pytest.approx(100 / 3)
+    assert ter.interval > 1
+
+
 def test_a_sentence_without_any_reference_has_an_empty_one():
     scores = corpus_scores(
         HYPOTHESES, [REFERENCES[0], ""], more_references=[["", ""]]

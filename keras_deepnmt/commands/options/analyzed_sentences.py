@@ -1,5 +1,8 @@
 """The options of the commands that analyse runs: sentences, a token."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
@@ -11,6 +14,11 @@ from keras_deepnmt.commands.options.decoding import (
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.scoring import add_split, check_split
 from keras_deepnmt.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+
+_TOKEN = "der"
 
 
 def add_analyzed_sentences(parser: VerbParser) -> None:
@@ -35,7 +43,7 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
     parser.add_argument(
         "--token",
         type=str,
-        default="der",
+        default=_TOKEN,
         metavar="WORD",
         help="Source token whose roles are listed.",
     )
@@ -58,6 +66,29 @@ def check_sides(options: Namespace) -> None:
         raise UserError("--source and --target must be given together.")
     check_tag_source(options.tag, options.source)
     check_split(options.split, options.source)
+
+
+def given_for_roles(options: Namespace) -> list[str]:
+    """Returns the options that have an effect on roles alone."""
+    # A default that was given cannot be told from one that was not.
+    given = {
+        "--token": options.token != _TOKEN,
+        "--role-labels": options.role_labels is not None,
+    }
+    return [name for name in given if given[name]]
+
+
+def check_roles(options: Namespace, models: "Iterable[keras.Model]") -> None:
+    """Refuses options of roles if none of the models has roles."""
+    from keras_deepnmt.analysis.role_interaction import has_roles
+
+    for name in given_for_roles(options):
+        if not any(map(has_roles, models)):
+            raise UserError(
+                f"{name} needs a model with role interaction, which has roles. "
+                "Leave it out."
+            )
+        return
 
 
 def analyzed_sentences(options: Namespace) -> dict[str, object]:
