@@ -53,18 +53,18 @@ class EncodedBlock(NamedTuple):
     `given` are its sources and targets as they are in the corpus, and `read`
     those with their `tags`, which `ids` stand for. `hashes` are those of
     `hash_pairs` for the given texts, without their context and without tags
-    that stand in them, and `untagged` the ids of both sides without the tags
-    of the corpora; each is `None` unless it was asked for. `masked` says which
-    pairs a masker changed before they got tags. `words` are the links between
-    the words of each pair, and `links` those between its tokens, as
-    `token_links` returns them; both are `None` without given alignments.
+    that stand in them, and `given_ids` what the given texts stand for; each is
+    `None` unless it was asked for. `masked` says which pairs a masker changed
+    before they got tags. `words` are the links between the words of each pair,
+    and `links` those between its tokens, as `token_links` returns them; both
+    are `None` without given alignments.
     """
 
     given: tuple[list[str], list[str]]
     read: tuple[list[str], list[str]]
     ids: tuple[list[np.ndarray], list[np.ndarray]]
     hashes: tuple[np.ndarray, np.ndarray] | None
-    untagged: tuple[list[np.ndarray], list[np.ndarray]] | None
+    given_ids: tuple[list[np.ndarray], ...] | None
     masked: np.ndarray
     tags: list[str | None]
     words: list[Links] | None = None
@@ -77,7 +77,7 @@ class BlockEncoder:
     Args:
         tokenizers: of both sides.
         hashed: whether `EncodedBlock.hashes` are asked for.
-        untagged: whether `EncodedBlock.untagged` are.
+        with_given_ids: whether `EncodedBlock.given_ids` are.
         known_tags: all that may stand in a text.
         masker: changes what is encoded, or `None`.
         tag_side: the side that gets the tags. Those that stand in sources go
@@ -88,7 +88,7 @@ class BlockEncoder:
         self,
         tokenizers: tuple[Tokenizer, Tokenizer],
         hashed: bool,
-        untagged: bool = False,
+        with_given_ids: bool = False,
         known_tags: Sequence[str] = (),
         masker: PairMasker | None = None,
         tag_side: TagSide = "source",
@@ -97,7 +97,7 @@ class BlockEncoder:
         self._tokenizers = tokenizers
         self._has_context = mark_id(tokenizers[0]) is not None
         self._hashed = hashed
-        self._untagged = untagged
+        self._with_given_ids = with_given_ids
         self._known_tags = known_tags
         self._masker = masker
 
@@ -118,17 +118,19 @@ class BlockEncoder:
         if self._tag_side == "target":
             texts, tags, alignments = self._moved_tags(texts, tags, alignments)
         number = _SIDES.index(self._tag_side)
-        read, untagged = list(texts), None
+        read, given_ids = list(texts), None
         read[number] = list(map(tagged_text, texts[number], tags))
         ids = [
             tokenizer.encode(side)
             for tokenizer, side in zip(tokenizers, read, strict=True)
         ]
-        if self._untagged:
-            # The same where no pair of the block has a tag.
-            untagged = list(ids)
-            if any(tags):
-                untagged[number] = tokenizers[number].encode(texts[number])
+        if self._with_given_ids:
+            given_ids = tuple(
+                known if shown == given else tokenizer.encode(given)
+                for known, shown, given, tokenizer in zip(
+                    ids, read, block, tokenizers, strict=True
+                )
+            )
         hashes = None
         if self._hashed:
             compared = block[0]
@@ -150,8 +152,8 @@ class BlockEncoder:
                 )
             ]
         return EncodedBlock(
-            *(block, tuple(read), tuple(ids), hashes, untagged, masked, tags),
-            *(alignments, links),
+            *(block, tuple(read), tuple(ids), hashes, given_ids, masked),
+            *(tags, alignments, links),
         )
 
     def _moved_tags(self, texts, tags, alignments):
@@ -266,13 +268,13 @@ class PairEncoder:
         they have a context that can be shorter:
         `leave_out` is called with the row, the reason, the two given texts and
         their two numbers of ids. So are those that `alignment` finds to be
-        misaligned, whose sources it reads without tags. After a pair come its
-        `case_examples` that have at most `max_tokens` ids on a side. Returns
-        the manifest entry and the number of pairs written of each corpus,
-        examples included. `masker` changes what is encoded, and the entry then
-        has the number of the pairs that it changed. `alignments` is a file of
-        `spool_alignments`, whose links are written beside the shards; the entry
-        then has the number of the pairs with links.
+        misaligned, by the given texts, since it has learned from them. After a
+        pair come its `case_examples` that have at most `max_tokens` ids on a
+        side. Returns the manifest entry and the number of pairs written of each
+        corpus, examples included. `masker` changes what is encoded, and the
+        entry then has the number of the pairs that it changed. `alignments` is
+        a file of `spool_alignments`, whose links are written beside the shards;
+        the entry then has the number of the pairs with links.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -305,7 +307,7 @@ class PairEncoder:
                         rows[kept],
                         *(
                             itertools.compress(side, kept)
-                            for side in block.untagged
+                            for side in block.given_ids
                         ),
                     )
                     rejected["misaligned"] = misaligned
@@ -402,7 +404,7 @@ class PairEncoder:
         self,
         spool: Spool,
         hashed: bool,
-        untagged: bool = False,
+        with_given_ids: bool = False,
         masker: PairMasker | None = None,
         alignments: Path | None = None,
     ):
@@ -417,7 +419,7 @@ class PairEncoder:
                 row = end
 
         made_of = (
-            *(self._tokenizers, hashed, untagged),
+            *(self._tokenizers, hashed, with_given_ids),
             *(self._known_tags, masker, self._tag_side),
         )
         # Threads suffice, since SentencePiece releases the GIL; processes of
