@@ -73,6 +73,25 @@ def test_each_source_has_the_sentences_of_its_document_before_it(
     assert list(ids).count(mark_id(tokenizer)) == 1
 
 
+@pytest.mark.parametrize("is_given", [False, True])
+def test_pieces_are_learned_from_each_sentence_once(tmp_path, is_given):
+    """They are those of the same text without a context."""
+    changes = {"user_defined_symbols": ["<sep>"]}
+    if is_given:
+        prepare(options(tmp_path, DOCUMENTS[:2]), tmp_path / "given")
+        model = tmp_path / "given" / "tokenizer" / "source.model"
+        changes = {"tokenizer_source": str(model), "extend_vocabulary": 60}
+    models = []
+    for size in (0, 2):
+        given = options(tmp_path, context=size, case_examples=0.2, **changes)
+        folder = tmp_path / f"out{size}"
+        manifest = prepare(given, folder)
+        models.append((folder / "tokenizer" / "source.model").read_bytes())
+    assert models[0] == models[1]
+    if is_given:
+        assert manifest["extension"]["source"]["merges"] > 0
+
+
 def test_texts_in_context_are_those_of_training(tmp_path):
     sources = [source for source, _ in lines_of(DOCUMENTS)]
     texts = in_context(sources, 2)

@@ -441,10 +441,13 @@ class FolderWriter:
         return tokenizers
 
     def _training_pairs(self) -> Iterator[tuple[str, str]]:
+        """The pairs that pieces are learned from: each sentence once."""
         held_out = set(self.held_out_rows.tolist())
         start = 0
-        for block in self.spools["train"].blocks():
-            pairs = list(zip(*block, strict=True))
+        for sources, targets in self.spools["train"].blocks():
+            if self.options.context:
+                sources = map(without_context, sources)
+            pairs = list(zip(sources, targets, strict=True))
             numbered = list(enumerate(pairs))
             for place, _, example in self.case_examples.of(start, pairs):
                 numbered.append((place, example))
