@@ -127,6 +127,16 @@ def test_the_same_pair_in_another_context_is_another_pair(tmp_path):
     assert manifest["splits"]["train"]["pairs"] == 4
 
 
+def test_pairs_that_are_drawn_are_held_out_of_all_contexts(tmp_path):
+    again = [list(reversed(document)) for document in DOCUMENTS]
+    given = options(tmp_path, [*DOCUMENTS, *again], valid_pairs=9, test_pairs=6)
+    manifest = prepare(given, tmp_path / "out")
+    assert manifest["leakage"]["train_valid"] == 0
+    assert manifest["leakage"]["train_test"] == 0
+    # All pairs are there twice, after other sentences.
+    assert 15 < manifest["filters"]["train"]["held_out"] <= 30
+
+
 @pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
     new = toy_pairs(70)[60:]

@@ -297,7 +297,7 @@ class FolderWriter:
                 f"it. Received: valid_pairs={num_pairs[0]}, "
                 f"test_pairs={num_pairs[1]}, {kept} training pairs."
             )
-        self.held_out_rows = self._with_other_directions(rows, texts)
+        self.held_out_rows = self._with_repetitions(rows, texts)
         self.filters["train"] |= {
             "held_out": len(self.held_out_rows),
             "kept": kept - len(self.held_out_rows),
@@ -329,10 +329,14 @@ class FolderWriter:
                 "kept": count,
             }
 
-    def _with_other_directions(self, rows: np.ndarray, texts) -> np.ndarray:
-        """Adds the rows that have drawn pairs reversed, or with another tag."""
+    def _with_repetitions(self, rows: np.ndarray, texts) -> np.ndarray:
+        """Adds the rows that have drawn pairs in another form.
+
+        They may be reversed, have another tag, or stand in another context.
+        """
         train = self.corpora["train"]
-        if not len(rows) or len({(c.direction, c.tag) for c in train}) < 2:
+        has_directions = len({(c.direction, c.tag) for c in train}) > 1
+        if not len(rows) or not (has_directions or self.options.context):
             return rows
         drawn = set(map(self._hash_of_sentences, texts))
         found, row = [rows], 0
