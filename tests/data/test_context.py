@@ -165,7 +165,14 @@ def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
 
 @pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_a_long_context_is_shortened(tmp_path, tag):
-    given = options(tmp_path, context=6, vocabulary_size=115)
+    given = options(
+        tmp_path,
+        context=6,
+        vocabulary_size=115,
+        valid=dataclasses.replace(
+            write_pairs(tmp_path, "valid", lines_of(DOCUMENTS)), tag=tag
+        ),
+    )
     train = [dataclasses.replace(given.train[0], tag=tag)]
     given = dataclasses.replace(given, train=train)
     prepare(given, tmp_path / "whole")
@@ -173,6 +180,10 @@ def test_a_long_context_is_shortened(tmp_path, tag):
     short = dataclasses.replace(given, max_tokens=most)
     manifest = prepare(short, tmp_path / "short")
     assert manifest["splits"]["train"]["pairs"] == len(PAIRS)
+    # A validation loss is that of sources as training reads them.
+    assert decoded(tmp_path / "short", "valid") == decoded(
+        tmp_path / "short", "train"
+    )
     tokenizer = source_tokenizer(tmp_path / "short")
     pairs = zip(
         decoded(tmp_path / "short", "train"),

@@ -477,7 +477,9 @@ class FolderWriter:
         )
         held_out = {
             split: {
-                **encoder.encode_held_out(split, self.spools[split]),
+                **encoder.encode_held_out(
+                    split, self.spools[split], self.options.max_tokens
+                ),
                 "texts": self._text_hashes(split),
             }
             for split in HELD_OUT

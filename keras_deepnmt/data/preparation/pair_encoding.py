@@ -222,12 +222,19 @@ class PairEncoder:
         self._known_tags = known_tags
         self._held_out_hashes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def encode_held_out(self, split: str, spool: Spool) -> dict:
-        """Encodes a valid or test split and returns its manifest entry."""
+    def encode_held_out(
+        self, split: str, spool: Spool, max_tokens: int
+    ) -> dict:
+        """Encodes a valid or test split and returns its manifest entry.
+
+        Contexts are shortened to `max_tokens` ids, as those of training are;
+        no pair is left out.
+        """
         hashes, row = [], 0
         with ShardWriter(self._folder, split, RECORDS_PER_SHARD) as writer:
             for block in self._blocks(spool, True):
                 hashes.append(block.hashes)
+                block = self._with_shorter_context(block, max_tokens)
                 self._unknown.add(split, _by_side(block.ids, block.read))
                 for pair in zip(*block.ids, strict=True):
                     lengths = list(map(len, pair))
