@@ -210,10 +210,13 @@ def test_a_long_context_is_shortened(tmp_path, tag):
     assert shortened > 10
 
 
-def test_a_translator_shortens_the_context_first(tmp_path):
-    prepare(options(tmp_path), tmp_path / "out")
+@pytest.mark.parametrize("case", ["kept", "factored"])
+def test_a_translator_shortens_the_context_first(tmp_path, case):
+    prepare(options(tmp_path, case=case), tmp_path / "out")
     tokenizer = source_tokenizer(tmp_path / "out")
     sentences = [PAIRS[n][0] for n in (0, 1, 2)]
+    if case == "factored":
+        sentences = [sentence.upper() for sentence in sentences]
     text = " <sep> ".join(sentences)
     last = tokenizer.encode(sentences[2:])[0].tolist()
     rows, truncated = source_rows(tokenizer, [text], len(last) + 1)
@@ -222,6 +225,20 @@ def test_a_translator_shortens_the_context_first(tmp_path):
     assert rows == [[*last[:-1], 3]] and truncated == [0]
     rows, truncated = source_rows(tokenizer, [text], 1000)
     assert rows[0][:-1] == tokenizer.encode([text])[0].tolist()
+
+
+def test_examples_in_capitals_have_a_shortened_context_too(tmp_path):
+    given = options(tmp_path, context=6, case="factored", case_examples=1.0)
+    given = dataclasses.replace(given, max_tokens=40)
+    manifest = prepare(given, tmp_path / "out")
+    entry = manifest["splits"]["train"]
+    assert entry["case_examples"] == {"all_caps": 60, "capitalized": 60}
+    assert entry["pairs"] == 3 * len(PAIRS)
+    found = decoded(tmp_path / "out", "train")
+    sources = [source for source, _ in found]
+    assert "THE" in sources[1] and "the" not in "".join(sources[1::3])
+    tokenizer = source_tokenizer(tmp_path / "out")
+    assert max(map(len, tokenizer.encode(sources))) <= 40
 
 
 def test_only_whole_sentences_are_left_out():

@@ -363,23 +363,26 @@ class PairEncoder:
         return entry, written.tolist()
 
     def _with_shorter_context(self, block, max_tokens):
-        """Leaves out the first sentences of contexts that are too long."""
+        sources, targets = block.ids
+        shorter = self._shortened(block, sources, block.tags, max_tokens)
+        return block._replace(ids=(shorter, targets))
+
+    def _shortened(self, block, sources, tags, max_tokens):
+        """Does so for the ids of some sources of a block, with their tags."""
         # Pairs with alignments have no context.
         if self._mark is None or block.links is not None:
-            return block
+            return sources
         tokenizer = self._tokenizers[0]
-        tags = block.tags
         if self._tag_side == "target":
             tags = [None] * len(tags)
-        shorter = [
+        return [
             shorten_context(
                 ids, max_tokens, self._mark, tag_length(tokenizer, tag)
             )
             if len(ids) > max_tokens
             else ids
-            for ids, tag in zip(block.ids[0], tags, strict=True)
+            for ids, tag in zip(sources, tags, strict=True)
         ]
-        return block._replace(ids=(shorter, block.ids[1]))
 
     def _case_examples(self, case_examples, rows, block, kept, max_tokens):
         """Returns ids and links of a block's examples, by the pair's row."""
@@ -394,6 +397,8 @@ class PairEncoder:
             tokenizer.encode([texts[side] for _, _, texts in drawn])
             for side, tokenizer in enumerate(self._tokenizers)
         ]
+        tags = [block.tags[place] for place, _, _ in drawn]
+        sides[0] = self._shortened(block, sides[0], tags, max_tokens)
         found: dict[int, list] = {}
         for (place, name, texts), *pair in zip(drawn, *sides, strict=True):
             if max(map(len, pair)) <= max_tokens:
