@@ -160,6 +160,19 @@ def test_symbols_that_are_no_tags_stay_in_merged_pairs(tmp_path):
     )
 
 
+def test_merging_changes_the_case_of_no_sentence(tmp_path):
+    given = [
+        tuple(text.upper() for text in pair) if row % 3 == 0 else pair
+        for row, pair in enumerate(PAIRS)
+    ]
+    found = merged_texts(tmp_path, given, case="factored", case_examples=0.0)
+    # A symbol for all that follows would be for the next sentence, too.
+    assert found[::3] == given[::3]
+    for row in (1, 2):
+        expected = zip(given[row], given[row + 1], strict=True)
+        assert found[row] == tuple(map(" ".join, expected))
+
+
 def test_a_pair_stays_where_the_vocabulary_lacks_its_capitals(
     tokenizers, pairs
 ):

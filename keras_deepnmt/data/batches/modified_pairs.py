@@ -253,15 +253,26 @@ class ModifiedPairs:
         return new_ids, pair[1]
 
     def _joined(self, pair, other):
-        """Joins two pairs to one, with the tag of the first alone."""
-        return tuple(
-            np.concatenate([ids, more[self._tag_length(side, ids, more) :]])
-            for side, (ids, more) in enumerate(zip(pair, other, strict=True))
-        )
+        """Joins two pairs to one, with the tag of the first alone.
 
-    def _tag_length(self, side, ids, others):
+        It stays as it is if it would change the text of the other: a symbol
+        for capitals may be for all words up to the end.
+        """
+        sides = []
+        for tokenizer, ids, more in zip(
+            self._tokenizers, pair, other, strict=True
+        ):
+            more = more[self._tag_length(tokenizer, ids, more) :]
+            joined = np.concatenate([ids, more])
+            first, second, both = tokenizer.decode([ids, more, joined])
+            if both != f"{first} {second}":
+                return pair
+            sides.append(joined)
+        return sides[0], sides[1]
+
+    def _tag_length(self, tokenizer, ids, others):
         """The number of tokens of the tag that two texts begin with."""
-        names = self._tokenizers[side].pieces(others[:2])
+        names = tokenizer.pieces(others[:2])
         for number, name in enumerate(names, start=1):
             if name in self._tags and list(ids[:number]) == list(
                 others[:number]
