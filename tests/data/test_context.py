@@ -241,6 +241,19 @@ def test_examples_in_capitals_have_a_shortened_context_too(tmp_path):
     assert max(map(len, tokenizer.encode(sources))) <= 40
 
 
+def test_unknown_characters_are_named_after_a_shortened_context(
+    tmp_path, caplog
+):
+    prepare(options(tmp_path), tmp_path / "given")
+    model = tmp_path / "given" / "tokenizer" / "source.model"
+    documents = [[*PAIRS[:4], ("the Łódź dog", "der Hund")], *DOCUMENTS[1:]]
+    given = options(
+        tmp_path, documents, tokenizer_source=str(model), max_tokens=25
+    )
+    prepare(given, tmp_path / "out")
+    assert "such as Łó, ź. A model" in caplog.text
+
+
 def test_only_whole_sentences_are_left_out():
     ids = np.array([5, 9, 6, 6, 9, 7, 7])
     for most, left in ((7, 7), (6, 5), (5, 5), (4, 2), (2, 2), (1, 2)):
