@@ -15,7 +15,13 @@ import numpy as np
 import pytest
 from toy_corpus import decoded, prepare, toy_pairs, write_pairs
 
-from keras_deepnmt.data import PrepareOptions, Tokenizer, in_context
+from keras_deepnmt.data import (
+    PairStore,
+    PrepareOptions,
+    Shortlists,
+    Tokenizer,
+    in_context,
+)
 from keras_deepnmt.data.context import mark_id, shorten_context
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.requests import source_rows
@@ -252,6 +258,19 @@ def test_unknown_characters_are_named_after_a_shortened_context(
     )
     prepare(given, tmp_path / "out")
     assert "such as Łó, ź. A model" in caplog.text
+
+
+def test_shortlists_are_those_of_the_sentences_alone(tmp_path):
+    prepare(options(tmp_path, shortlist_targets=4), tmp_path / "out")
+    tokenizer = source_tokenizer(tmp_path / "out")
+    store = PairStore(tmp_path / "out", "train")
+    sources = tokenizer.encode([source for source, _ in PAIRS])
+    targets = [target for _, target in store.read(range(len(store)))]
+    expected = Shortlists.learn(
+        zip(sources, targets, strict=True), 110, 110, num_targets=4
+    )
+    found = Shortlists.load(tmp_path / "out" / "shortlist.npz")
+    np.testing.assert_array_equal(found.by_source, expected.by_source)
 
 
 def test_only_whole_sentences_are_left_out():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
-from keras_deepnmt.data.context import without_context
+from keras_deepnmt.data.context import mark_id, without_context
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     FORMAT,
@@ -613,6 +613,7 @@ class FolderWriter:
             source.vocabulary_size,
             target.vocabulary_size,
             self.options.shortlist_targets,
+            mark=mark_id(source) if self.options.context else None,
         )
         shortlists.save(self.folder / SHORTLIST_FILE)
         self.bars.update(task, total=1, completed=1)
