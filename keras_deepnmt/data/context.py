@@ -8,6 +8,7 @@ white space ends a document, see `ends_document`.
 
 import collections
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from keras_deepnmt.data.tags import (
     tagged_text,
     untagged_text,
 )
-from keras_deepnmt.data.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from keras_deepnmt.data.tokenizers import Tokenizer
 
 CONTEXT_MARK = "<sep>"
 _BETWEEN = f" {CONTEXT_MARK} "
@@ -100,7 +103,7 @@ def without_context(text: str) -> str:
     return text.rpartition(_BETWEEN)[2]
 
 
-def mark_id(tokenizer: Tokenizer) -> int | None:
+def mark_id(tokenizer: "Tokenizer") -> int | None:
     """Returns the id of the mark, or `None` if a tokenizer has none.
 
     Example:
@@ -113,7 +116,7 @@ def mark_id(tokenizer: Tokenizer) -> int | None:
     return tokenizer.ids_of_pieces([CONTEXT_MARK])[0]
 
 
-def tag_length(tokenizer: Tokenizer, tag: str | None) -> int:
+def tag_length(tokenizer: "Tokenizer", tag: str | None) -> int:
     """Returns how many ids of a sentence are its tag.
 
     Example:

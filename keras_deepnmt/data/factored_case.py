@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.data.context import CONTEXT_MARK
 from keras_deepnmt.data.letter_case import (
     ALL_CAPITALS,
     CAPITAL,
@@ -69,6 +70,8 @@ class FactoredCase(TextStep):
     Where a text ends in several words in capitals, one `ALL_CAPITALS` stands
     for all of them, and where it ends in several capitalized words, one
     `EACH_CAPITAL`. No symbol is inserted into a text that always is one piece.
+    Each sentence of a `context` is a text by itself, so that one without those
+    before it has the same symbols.
 
     The inverse removes each symbol, and one space after it. What a symbol says
     ends at the next symbol. In the scope of the last two, texts that always are
@@ -90,6 +93,9 @@ class FactoredCase(TextStep):
     following = " a"  # then no symbol is for all words up to the end
 
     def __init__(self, user_defined_symbols: Sequence[str] = ()):
+        self._mark = (
+            CONTEXT_MARK if CONTEXT_MARK in user_defined_symbols else ""
+        )
         self._fixed_pattern = any_of(user_defined_symbols)
         self._fixed = re.compile(self._fixed_pattern or r"(?!)")
         self._loose_pattern = any_of(user_defined_symbols, _in_any_case)
@@ -122,8 +128,8 @@ class FactoredCase(TextStep):
 
     def after(self, text: str) -> str:
         if any(symbol in text for symbol in CASE_SYMBOLS):
-            text = _LAST_SYMBOLS.sub("", text)
-            text = _SCOPE.sub(self._raise_letters, text)
+            sentences = map(self._without_symbols, self._sentences(text))
+            text = self._mark.join(sentences)
         return text
 
     def before_in_graph(self, texts: "tf.Tensor") -> "tf.Tensor":
@@ -136,10 +142,24 @@ class FactoredCase(TextStep):
     def _in_graph(self) -> "CaseInGraph":
         from keras_deepnmt.data.factored_case_in_graph import CaseInGraph
 
-        return CaseInGraph(self._fixed_pattern, self._loose_pattern)
+        return CaseInGraph(self._fixed_pattern, self._loose_pattern, self._mark)
+
+    def _sentences(self, text: str) -> list[str]:
+        """Returns the parts of a text between the marks of a context."""
+        return text.split(self._mark) if self._mark else [text]
 
     def _symbols(self, text: str) -> list[tuple[int, str]]:
         """Returns the places of the letters that get a symbol, and which."""
+        found, start = [], 0
+        for sentence in self._sentences(text):
+            found += [
+                (start + place, symbol)
+                for place, symbol in self._of_sentence(sentence)
+            ]
+            start += len(sentence) + len(self._mark)
+        return found
+
+    def _of_sentence(self, text) -> list[tuple[int, str]]:
         runs = [
             match.span(1)
             for match in self._found.finditer(text)
@@ -199,6 +219,10 @@ class FactoredCase(TextStep):
     def _free(self, text):
         """Replaces the characters of symbols of the user by U+0000."""
         return self._fixed.sub(lambda match: "\0" * len(match[0]), text)
+
+    def _without_symbols(self, text):
+        """Gives a sentence the letters that its symbols say."""
+        return _SCOPE.sub(self._raise_letters, _LAST_SYMBOLS.sub("", text))
 
     def _raise_letters(self, match: re.Match) -> str:
         symbol, text = match.groups()

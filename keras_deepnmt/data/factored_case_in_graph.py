@@ -36,18 +36,39 @@ class CaseInGraph:
         fixed_pattern: a regular expression of what no symbol may be inserted
             into; empty for nothing.
         loose_pattern: the same, in upper, lower or mixed case.
+        mark: what stands between the sentences of a text, which are texts by
+            themselves; empty for nothing.
     """
 
-    def __init__(self, fixed_pattern: str, loose_pattern: str):
+    def __init__(self, fixed_pattern: str, loose_pattern: str, mark: str = ""):
+        self._mark = mark
         self._fixed_pattern = fixed_pattern
         self._loose_pattern = loose_pattern
 
     def insert_symbols(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns `FactoredCase.before` of a text or of several."""
-        shape = tf.shape(texts)
-        texts = tf.strings.regex_replace(
-            tf.reshape(texts, [-1]), f"[{DROPPED}]", ""
-        )
+        texts = tf.strings.regex_replace(texts, f"[{DROPPED}]", "")
+        return self._by_sentence(self._inserted, texts)
+
+    def remove_symbols(self, texts: tf.Tensor) -> tf.Tensor:
+        """Returns `FactoredCase.after` of a text or of several."""
+        return self._by_sentence(self._removed, texts)
+
+    def _by_sentence(self, change, texts):
+        """Calls a function of texts `(B,)` for the sentences of all texts."""
+        rows = tf.reshape(texts, [-1])
+        if self._mark:
+            parts = tf.strings.split(rows, self._mark)
+            # A separator of `reduce_join` is left out after empty parts.
+            changed = tf.strings.join([self._mark, change(parts.flat_values)])
+            rows = tf.strings.regex_replace(
+                _joined(parts, changed), rf"\A{self._mark}", ""
+            )
+        else:
+            rows = change(rows)
+        return tf.reshape(rows, tf.shape(texts))
+
+    def _inserted(self, texts):
         # No text ends with a letter now, nor with something fixed.
         rows, codes = _characters(
             tf.strings.join([self._in_brackets(texts), "\n"])
@@ -61,20 +82,16 @@ class CaseInGraph:
         )
         for symbol, places in symbols.places():
             letters = tf.where(places, f"{symbol} " + letters, letters)
-        return _joined(rows, letters, shape)
+        return _joined(rows, letters)
 
-    def remove_symbols(self, texts: tf.Tensor) -> tf.Tensor:
-        """Returns `FactoredCase.after` of a text or of several."""
-        shape = tf.shape(texts)
+    def _removed(self, texts):
         for pattern, kept in (
             (rf"{LAST_SYMBOLS}\z", ""),
             (f"([{CASE_SYMBOLS}]) ", r"\1"),
         ):
-            texts = tf.strings.regex_replace(
-                tf.reshape(texts, [-1]), pattern, kept
-            )
+            texts = tf.strings.regex_replace(texts, pattern, kept)
         texts = _raise_next_letters(texts)
-        return tf.reshape(_raise_words(self._in_brackets(texts)), shape)
+        return _raise_words(self._in_brackets(texts))
 
     def _in_brackets(self, texts):
         """Puts brackets around what is fixed."""
@@ -108,7 +125,7 @@ def _raise_next_letters(texts):
     letters = _raised(rows.flat_values, codes, is_letter & raised)
     row = rows.value_rowids()
     is_first = row != _previous(row, -1)
-    return _joined(rows, tf.where(is_first, "", letters), tf.shape(texts))
+    return _joined(rows, tf.where(is_first, "", letters))
 
 
 def _raise_words(texts):
@@ -131,7 +148,7 @@ def _raise_words(texts):
     )
     letters = _raised(rows.flat_values, codes, raised)
     dropped = limits | begins | ends
-    return _joined(rows, tf.where(dropped, "", letters), tf.shape(texts))
+    return _joined(rows, tf.where(dropped, "", letters))
 
 
 class _Symbols:
@@ -261,9 +278,9 @@ def _characters(texts):
     return rows, tf.strings.unicode_decode(texts, "UTF-8").flat_values
 
 
-def _joined(rows, letters, shape):
+def _joined(rows, letters):
     rows = rows.with_flat_values(letters)
-    return tf.reshape(tf.strings.reduce_join(rows, axis=-1), shape)
+    return tf.strings.reduce_join(rows, axis=-1)
 
 
 def _kinds(codes):

@@ -68,6 +68,7 @@ def training_pairs(
         [end for end in ends if end],
         # The end token is not counted there.
         1 + data.manifest["options"].get("max_tokens", 0),
+        recipe.data.tags(),
         data.links,
     )
 

@@ -225,6 +225,51 @@ def test_a_corpus_of_wrong_pairs_is_named(tmp_path, options, caplog):
     assert "corpus wrong" in caplog.text and "3 misaligned" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("changes", "name", "first"),
+    [
+        ({"mask_symbols": 4}, "Anna", ""),
+        ({"tag_side": "target"}, "", "<2de>"),
+    ],
+)
+def test_the_text_that_is_scored_is_the_one_that_was_learned(
+    tmp_path, options, monkeypatch, changes, name, first
+):
+    """Neither mask symbols nor tags that move to the target come between."""
+    learned, scored = [], []
+
+    class Noting(AlignmentScores):
+        def __init__(self, pairs):
+            learned.extend(pairs)
+            super().__init__(pairs)
+
+        def score(self, sources, targets, own):
+            pairs = list(zip(sources, targets, strict=True))
+            scored.extend(pairs)
+            return super().score(*zip(*pairs, strict=True), own)
+
+    monkeypatch.setattr(alignment_filter, "AlignmentScores", Noting)
+    pairs = [
+        (f"{first} {source} {name}".strip(), f"{target} {name}".strip())
+        for source, target in text_pairs(200)
+    ]
+    train = [
+        write_pairs(tmp_path, "train", pairs),
+        # It tells which texts begin with a tag.
+        dataclasses.replace(
+            write_pairs(tmp_path, "tagged", text_pairs(9)), tag=first or None
+        ),
+    ]
+    options = dataclasses.replace(options, train=train, **changes)
+    manifest = prepare(options, tmp_path / "out")
+    assert manifest["filters"]["train"]["misaligned"] == 0
+    assert manifest["splits"]["train"].get("masked_pairs", 99) > 50
+    assert len(scored) == len(learned) == 209
+    for found, expected in zip(scored, learned, strict=True):
+        for side, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(side, other)
+
+
 def test_the_score_must_be_a_number(options):
     with pytest.raises(UserError, match="min_alignment_score"):
         dataclasses.replace(options, min_alignment_score=float("nan"))

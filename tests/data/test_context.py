@@ -18,7 +18,9 @@ from toy_corpus import decoded, prepare, toy_pairs, write_pairs
 
 from keras_deepnmt.data import (
     CorpusOptions,
+    PairStore,
     PrepareOptions,
+    Shortlists,
     Tokenizer,
     in_context,
 )
@@ -109,6 +111,25 @@ def test_files_in_which_no_document_ends_are_refused(tmp_path, root, split):
         prepare(given, tmp_path / "out")
 
 
+@pytest.mark.parametrize("is_given", [False, True])
+def test_pieces_are_learned_from_each_sentence_once(tmp_path, is_given):
+    """They are those of the same text without a context."""
+    changes = {"user_defined_symbols": ["<sep>"]}
+    if is_given:
+        prepare(options(tmp_path, DOCUMENTS[:2]), tmp_path / "given")
+        model = tmp_path / "given" / "tokenizer" / "source.model"
+        changes = {"tokenizer_source": str(model), "extend_vocabulary": 60}
+    models = []
+    for size in (0, 2):
+        given = options(tmp_path, context=size, case_examples=0.2, **changes)
+        folder = tmp_path / f"out{size}"
+        manifest = prepare(given, folder)
+        models.append((folder / "tokenizer" / "source.model").read_bytes())
+    assert models[0] == models[1]
+    if is_given:
+        assert manifest["extension"]["source"]["merges"] > 0
+
+
 def test_texts_in_context_are_those_of_training(tmp_path):
     sources = [source for source, _ in lines_of(DOCUMENTS)]
     texts = in_context(sources, 2)
@@ -185,6 +206,16 @@ def test_the_same_pair_in_another_context_is_another_pair(tmp_path):
     assert manifest["splits"]["train"]["pairs"] == 4
 
 
+def test_pairs_that_are_drawn_are_held_out_of_all_contexts(tmp_path):
+    again = [list(reversed(document)) for document in DOCUMENTS]
+    given = options(tmp_path, [*DOCUMENTS, *again], valid_pairs=9, test_pairs=6)
+    manifest = prepare(given, tmp_path / "out")
+    assert manifest["leakage"]["train_valid"] == 0
+    assert manifest["leakage"]["train_test"] == 0
+    # All pairs are there twice, after other sentences.
+    assert 15 < manifest["filters"]["train"]["held_out"] <= 30
+
+
 @pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
     new = toy_pairs(70)[60:]
@@ -213,7 +244,14 @@ def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
 
 @pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_a_long_context_is_shortened(tmp_path, tag):
-    given = options(tmp_path, context=6, vocabulary_size=115)
+    given = options(
+        tmp_path,
+        context=6,
+        vocabulary_size=115,
+        valid=dataclasses.replace(
+            write_pairs(tmp_path, "valid", lines_of(DOCUMENTS)), tag=tag
+        ),
+    )
     train = [dataclasses.replace(given.train[0], tag=tag)]
     given = dataclasses.replace(given, train=train)
     prepare(given, tmp_path / "whole")
@@ -221,6 +259,10 @@ def test_a_long_context_is_shortened(tmp_path, tag):
     short = dataclasses.replace(given, max_tokens=most)
     manifest = prepare(short, tmp_path / "short")
     assert manifest["splits"]["train"]["pairs"] == len(PAIRS)
+    # A validation loss is that of sources as training reads them.
+    assert decoded(tmp_path / "short", "valid") == decoded(
+        tmp_path / "short", "train"
+    )
     tokenizer = source_tokenizer(tmp_path / "short")
     pairs = zip(
         decoded(tmp_path / "short", "train"),
@@ -247,10 +289,13 @@ def test_a_long_context_is_shortened(tmp_path, tag):
     assert shortened > 10
 
 
-def test_a_translator_shortens_the_context_first(tmp_path):
-    prepare(options(tmp_path), tmp_path / "out")
+@pytest.mark.parametrize("case", ["kept", "factored"])
+def test_a_translator_shortens_the_context_first(tmp_path, case):
+    prepare(options(tmp_path, case=case), tmp_path / "out")
     tokenizer = source_tokenizer(tmp_path / "out")
     sentences = [PAIRS[n][0] for n in (0, 1, 2)]
+    if case == "factored":
+        sentences = [sentence.upper() for sentence in sentences]
     text = " <sep> ".join(sentences)
     last = tokenizer.encode(sentences[2:])[0].tolist()
     rows, truncated = source_rows(tokenizer, [text], len(last) + 1)
@@ -279,6 +324,46 @@ def test_a_tag_in_the_text_stays(tmp_path):
         for given in (texts[1:], named[1:])
     )
     assert found == plain
+
+
+def test_examples_in_capitals_have_a_shortened_context_too(tmp_path):
+    given = options(tmp_path, context=6, case="factored", case_examples=1.0)
+    given = dataclasses.replace(given, max_tokens=40)
+    manifest = prepare(given, tmp_path / "out")
+    entry = manifest["splits"]["train"]
+    assert entry["case_examples"] == {"all_caps": 60, "capitalized": 60}
+    assert entry["pairs"] == 3 * len(PAIRS)
+    found = decoded(tmp_path / "out", "train")
+    sources = [source for source, _ in found]
+    assert "THE" in sources[1] and "the" not in "".join(sources[1::3])
+    tokenizer = source_tokenizer(tmp_path / "out")
+    assert max(map(len, tokenizer.encode(sources))) <= 40
+
+
+def test_unknown_characters_are_named_after_a_shortened_context(
+    tmp_path, caplog
+):
+    prepare(options(tmp_path), tmp_path / "given")
+    model = tmp_path / "given" / "tokenizer" / "source.model"
+    documents = [[*PAIRS[:4], ("the Łódź dog", "der Hund")], *DOCUMENTS[1:]]
+    given = options(
+        tmp_path, documents, tokenizer_source=str(model), max_tokens=25
+    )
+    prepare(given, tmp_path / "out")
+    assert "such as Łó, ź. A model" in caplog.text
+
+
+def test_shortlists_are_those_of_the_sentences_alone(tmp_path):
+    prepare(options(tmp_path, shortlist_targets=4), tmp_path / "out")
+    tokenizer = source_tokenizer(tmp_path / "out")
+    store = PairStore(tmp_path / "out", "train")
+    sources = tokenizer.encode([source for source, _ in PAIRS])
+    targets = [target for _, target in store.read(range(len(store)))]
+    expected = Shortlists.learn(
+        zip(sources, targets, strict=True), 110, 110, num_targets=4
+    )
+    found = Shortlists.load(tmp_path / "out" / "shortlist.npz")
+    np.testing.assert_array_equal(found.by_source, expected.by_source)
 
 
 def test_only_whole_sentences_are_left_out():

@@ -45,7 +45,7 @@ from keras_deepnmt.masks import UNKNOWN_ID
 
 SYMBOLS = [
     *("<NAME>", "<2DE>", "⟪Ab⟫", "ab", "NAME", "Name", "ßA", "a b", "."),
-    *("<name>", "Ǆ", " x"),
+    *("<name>", "Ǆ", " x", "<sep>"),
 ]
 LETTERS = sorted(UPPER_CASE | LOWER_CASE | NEUTRAL)
 TEXTS = [
@@ -100,7 +100,7 @@ def random_output(generator):
         *CASE_SYMBOLS,
         *(f"{s} " for s in CASE_SYMBOLS),
         *" abAß.é\u0301\n",
-        *("a b", "<2DE>", "ab"),
+        *("a b", "<2DE>", "ab", "<sep>"),
     ]
     return "".join(generator.choices(parts, k=generator.randrange(14)))
 
@@ -240,6 +240,17 @@ def test_no_symbol_reaches_the_user(outputs):
     for symbol, shown in (("₃", "GUT, <name> %s"), ("₄", "Gut, <name> %s")):
         text = f"{symbol} gut, <name> %s".translate(WRITTEN)
         assert step.after(text) == shown
+
+
+def test_each_sentence_of_a_context_has_symbols_of_its_own():
+    step = FactoredCase(["<sep>"])
+    sentences = ["THE DOG SAT.", "the cat", "A Man Sees It", "A CAT"]
+    text = " <sep> ".join(sentences)
+    before = step.before(text)
+    assert before == " <sep> ".join(map(step.before, sentences))
+    assert step.after(before.lower()) == text
+    # Without the mark, a symbol says how all words up to the end are.
+    assert len(FactoredCase().before(text)) != len(before)
 
 
 def test_texts_of_one_piece_keep_their_letters(tmp_path, lines):

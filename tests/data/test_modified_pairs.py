@@ -27,6 +27,7 @@ from keras_deepnmt.data.preparation.options import PrepareOptions
 from keras_deepnmt.data.prepared_data import PreparedData
 
 PAIRS = toy_pairs(120)
+TAGS = ("<2de>", "<2xx>")
 SHARES = {"merge": 0.2, "typos": 0.1, "upper_case": 0.25}
 
 
@@ -36,8 +37,8 @@ def data(tmp_path_factory):
     train = [
         dataclasses.replace(write_pairs(folder, name, pairs), tag=tag)
         for name, pairs, tag in (
-            ("first", PAIRS[:80], "<2de>"),
-            ("second", PAIRS[80:], "<2xx>"),
+            ("first", PAIRS[:80], TAGS[0]),
+            ("second", PAIRS[80:], TAGS[1]),
         )
     ]
     options = PrepareOptions(
@@ -58,7 +59,7 @@ def tokenizers(data):
 @pytest.fixture(scope="module")
 def pairs(data, tokenizers):
     return ModifiedPairs(
-        data.store("train"), tokenizers, list(SHARES), [80, 120], 99
+        data.store("train"), tokenizers, list(SHARES), [80, 120], 99, TAGS
     )
 
 
@@ -94,7 +95,7 @@ def test_each_epoch_has_other_changed_pairs(pairs, plan):
 
 def test_batches_do_not_depend_on_those_before(data, tokenizers, pairs, plan):
     again = ModifiedPairs(
-        data.store("train"), tokenizers, list(SHARES), [80, 120], 99
+        data.store("train"), tokenizers, list(SHARES), [80, 120], 99, TAGS
     )
     np.testing.assert_array_equal(again.lengths, pairs.lengths)
     steps = list(range(2 * plan.batches_in_epoch(0)))
@@ -126,6 +127,50 @@ def test_modifiers_change_the_text_after_the_tag(data, tokenizers, pairs):
     )
     # Not with a pair of another corpus.
     assert texts(pairs.read([79 + 120])[0])[1] == PAIRS[79][1]
+
+
+def merged_texts(folder, given, **changes):
+    """Texts of pairs that are each merged with the next."""
+    options = PrepareOptions(
+        train=[write_pairs(folder, "train", given)],
+        vocabulary_size=130,
+        **changes,
+    )
+    prepare(options, folder / "out")
+    data = PreparedData(folder / "out")
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    size = len(given)
+    pairs = ModifiedPairs(
+        data.store("train"), tokenizers, ["merge"], [size], 99, []
+    )
+    sides = zip(*pairs.read(range(size, 2 * size)), strict=True)
+    return list(
+        zip(
+            *(t.decode(s) for t, s in zip(tokenizers, sides, strict=True)),
+            strict=True,
+        )
+    )
+
+
+def test_symbols_that_are_no_tags_stay_in_merged_pairs(tmp_path):
+    given = [(f"• {source}", f"• {target}") for source, target in PAIRS]
+    found = merged_texts(tmp_path, given, user_defined_symbols=["•"])
+    assert found[0] == tuple(
+        f"{a} {b}" for a, b in zip(*given[:2], strict=True)
+    )
+
+
+def test_merging_changes_the_case_of_no_sentence(tmp_path):
+    given = [
+        tuple(text.upper() for text in pair) if row % 3 == 0 else pair
+        for row, pair in enumerate(PAIRS)
+    ]
+    found = merged_texts(tmp_path, given, case="factored", case_examples=0.0)
+    # A symbol for all that follows would be for the next sentence, too.
+    assert found[::3] == given[::3]
+    for row in (1, 2):
+        expected = zip(given[row], given[row + 1], strict=True)
+        assert found[row] == tuple(map(" ".join, expected))
 
 
 def test_a_pair_stays_where_the_vocabulary_lacks_its_capitals(

@@ -107,7 +107,7 @@ def tokenizers(data):
 def marked_pairs(data, tokenizers):
     modifiers = ["terms", "upper_case"]
     return ModifiedPairs(
-        *(data.store("train"), tokenizers, modifiers, [60], 99, data.links)
+        *(data.store("train"), tokenizers, modifiers, [60], 99, [], data.links)
     )
 
 

@@ -124,6 +124,8 @@ class ModifiedPairs:
             one of another corpus.
         max_length: largest length of a side with its special id; pairs that
             would be longer stay as they are.
+        tags: those of the corpora; of two pairs that are merged the second
+            loses its own.
         links: the word alignments of the pairs, for `terms`.
 
     Attributes:
@@ -131,7 +133,8 @@ class ModifiedPairs:
             changed, which most of them do not exceed.
 
     Example:
-    >>> pairs = ModifiedPairs(store, tokenizers, ["merge"], [len(store)])
+    >>> ends = [len(store)]
+    >>> pairs = ModifiedPairs(store, tokenizers, ["merge"], ends, 99, [])
     >>> len(pairs) == 2 * len(store)
     True
     """
@@ -143,8 +146,10 @@ class ModifiedPairs:
         modifiers: Sequence[str],
         ends: Sequence[int],
         max_length: int,
+        tags: Sequence[str],
         links: LinkStore | None = None,
     ):
+        self._tags = frozenset(tags)
         self.modifiers, self._links = tuple(modifiers), links
         self._store, self._tokenizers = store, tokenizers
         self._symbols = [t.user_defined_symbols for t in tokenizers]
@@ -248,18 +253,30 @@ class ModifiedPairs:
         return new_ids, pair[1]
 
     def _joined(self, pair, other):
-        """Joins two pairs to one, with the tag of the first alone."""
-        return tuple(
-            np.concatenate([ids, more[self._tag_length(side, ids, more) :]])
-            for side, (ids, more) in enumerate(zip(pair, other, strict=True))
-        )
+        """Joins two pairs to one, with the tag of the first alone.
 
-    def _tag_length(self, side, ids, others):
+        It stays as it is if it would change the text of the other: a symbol
+        for capitals may be for all words up to the end.
+        """
+        sides = []
+        for tokenizer, ids, more in zip(
+            self._tokenizers, pair, other, strict=True
+        ):
+            more = more[self._tag_length(tokenizer, ids, more) :]
+            joined = np.concatenate([ids, more])
+            first, second, both = tokenizer.decode([ids, more, joined])
+            if both != f"{first} {second}":
+                return pair
+            sides.append(joined)
+        return sides[0], sides[1]
+
+    def _tag_length(self, tokenizer, ids, others):
         """The number of tokens of the tag that two texts begin with."""
-        symbols = self._symbols[side]
-        names = self._tokenizers[side].pieces(others[:2])
+        names = tokenizer.pieces(others[:2])
         for number, name in enumerate(names, start=1):
-            if name in symbols and list(ids[:number]) == list(others[:number]):
+            if name in self._tags and list(ids[:number]) == list(
+                others[:number]
+            ):
                 return number
         return 0
 

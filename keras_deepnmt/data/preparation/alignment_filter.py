@@ -50,7 +50,10 @@ class AlignmentFilter:
         sources: Sequence[np.ndarray],
         targets: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """Returns which pairs do not fit, from their rows and ids."""
+        """Returns which pairs do not fit, from their rows and ids.
+
+        The ids are those of the texts of the spool.
+        """
         if self._scores is None:
             return np.zeros(len(rows), bool)
         learned = (rows % self.distance == 0).tolist()

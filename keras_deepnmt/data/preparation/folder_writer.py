@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
-from keras_deepnmt.data.context import without_context
+from keras_deepnmt.data.context import mark_id, without_context
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.manifest import (
     FORMAT,
@@ -297,7 +297,7 @@ class FolderWriter:
                 f"it. Received: valid_pairs={num_pairs[0]}, "
                 f"test_pairs={num_pairs[1]}, {kept} training pairs."
             )
-        self.held_out_rows = self._with_other_directions(rows, texts)
+        self.held_out_rows = self._with_repetitions(rows, texts)
         self.filters["train"] |= {
             "held_out": len(self.held_out_rows),
             "kept": kept - len(self.held_out_rows),
@@ -329,10 +329,14 @@ class FolderWriter:
                 "kept": count,
             }
 
-    def _with_other_directions(self, rows: np.ndarray, texts) -> np.ndarray:
-        """Adds the rows that have drawn pairs reversed, or with another tag."""
+    def _with_repetitions(self, rows: np.ndarray, texts) -> np.ndarray:
+        """Adds the rows that have drawn pairs in another form.
+
+        They may be reversed, have another tag, or stand in another context.
+        """
         train = self.corpora["train"]
-        if not len(rows) or len({(c.direction, c.tag) for c in train}) < 2:
+        has_directions = len({(c.direction, c.tag) for c in train}) > 1
+        if not len(rows) or not (has_directions or self.options.context):
             return rows
         drawn = set(map(self._hash_of_sentences, texts))
         found, row = [rows], 0
@@ -441,10 +445,13 @@ class FolderWriter:
         return tokenizers
 
     def _training_pairs(self) -> Iterator[tuple[str, str]]:
+        """The pairs that pieces are learned from: each sentence once."""
         held_out = set(self.held_out_rows.tolist())
         start = 0
-        for block in self.spools["train"].blocks():
-            pairs = list(zip(*block, strict=True))
+        for sources, targets in self.spools["train"].blocks():
+            if self.options.context:
+                sources = map(without_context, sources)
+            pairs = list(zip(sources, targets, strict=True))
             numbered = list(enumerate(pairs))
             for place, _, example in self.case_examples.of(start, pairs):
                 numbered.append((place, example))
@@ -470,7 +477,9 @@ class FolderWriter:
         )
         held_out = {
             split: {
-                **encoder.encode_held_out(split, self.spools[split]),
+                **encoder.encode_held_out(
+                    split, self.spools[split], self.options.max_tokens
+                ),
                 "texts": self._text_hashes(split),
             }
             for split in HELD_OUT
@@ -606,6 +615,7 @@ class FolderWriter:
             source.vocabulary_size,
             target.vocabulary_size,
             self.options.shortlist_targets,
+            mark=mark_id(source) if self.options.context else None,
         )
         shortlists.save(self.folder / SHORTLIST_FILE)
         self.bars.update(task, total=1, completed=1)

@@ -53,18 +53,18 @@ class EncodedBlock(NamedTuple):
     `given` are its sources and targets as they are in the corpus, and `read`
     those with their `tags`, which `ids` stand for. `hashes` are those of
     `hash_pairs` for the given texts, without their context and without tags
-    that stand in them, and `untagged` the ids of both sides without the tags
-    of the corpora; each is `None` unless it was asked for. `masked` says which
-    pairs a masker changed before they got tags. `words` are the links between
-    the words of each pair, and `links` those between its tokens, as
-    `token_links` returns them; both are `None` without given alignments.
+    that stand in them, and `given_ids` what the given texts stand for; each is
+    `None` unless it was asked for. `masked` says which pairs a masker changed
+    before they got tags. `words` are the links between the words of each pair,
+    and `links` those between its tokens, as `token_links` returns them; both
+    are `None` without given alignments.
     """
 
     given: tuple[list[str], list[str]]
     read: tuple[list[str], list[str]]
     ids: tuple[list[np.ndarray], list[np.ndarray]]
     hashes: tuple[np.ndarray, np.ndarray] | None
-    untagged: tuple[list[np.ndarray], list[np.ndarray]] | None
+    given_ids: tuple[list[np.ndarray], ...] | None
     masked: np.ndarray
     tags: list[str | None]
     words: list[Links] | None = None
@@ -77,7 +77,7 @@ class BlockEncoder:
     Args:
         tokenizers: of both sides.
         hashed: whether `EncodedBlock.hashes` are asked for.
-        untagged: whether `EncodedBlock.untagged` are.
+        with_given_ids: whether `EncodedBlock.given_ids` are.
         known_tags: all that may stand in a text.
         masker: changes what is encoded, or `None`.
         tag_side: the side that gets the tags. Those that stand in sources go
@@ -88,7 +88,7 @@ class BlockEncoder:
         self,
         tokenizers: tuple[Tokenizer, Tokenizer],
         hashed: bool,
-        untagged: bool = False,
+        with_given_ids: bool = False,
         known_tags: Sequence[str] = (),
         masker: PairMasker | None = None,
         tag_side: TagSide = "source",
@@ -97,7 +97,7 @@ class BlockEncoder:
         self._tokenizers = tokenizers
         self._has_context = mark_id(tokenizers[0]) is not None
         self._hashed = hashed
-        self._untagged = untagged
+        self._with_given_ids = with_given_ids
         self._known_tags = known_tags
         self._masker = masker
 
@@ -118,17 +118,19 @@ class BlockEncoder:
         if self._tag_side == "target":
             texts, tags, alignments = self._moved_tags(texts, tags, alignments)
         number = _SIDES.index(self._tag_side)
-        read, untagged = list(texts), None
+        read, given_ids = list(texts), None
         read[number] = list(map(tagged_text, texts[number], tags))
         ids = [
             tokenizer.encode(side)
             for tokenizer, side in zip(tokenizers, read, strict=True)
         ]
-        if self._untagged:
-            # The same where no pair of the block has a tag.
-            untagged = list(ids)
-            if any(tags):
-                untagged[number] = tokenizers[number].encode(texts[number])
+        if self._with_given_ids:
+            given_ids = tuple(
+                known if shown == given else tokenizer.encode(given)
+                for known, shown, given, tokenizer in zip(
+                    ids, read, block, tokenizers, strict=True
+                )
+            )
         hashes = None
         if self._hashed:
             compared = block[0]
@@ -150,8 +152,8 @@ class BlockEncoder:
                 )
             ]
         return EncodedBlock(
-            *(block, tuple(read), tuple(ids), hashes, untagged, masked, tags),
-            *(alignments, links),
+            *(block, tuple(read), tuple(ids), hashes, given_ids, masked),
+            *(tags, alignments, links),
         )
 
     def _moved_tags(self, texts, tags, alignments):
@@ -220,12 +222,19 @@ class PairEncoder:
         self._known_tags = known_tags
         self._held_out_hashes: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def encode_held_out(self, split: str, spool: Spool) -> dict:
-        """Encodes a valid or test split and returns its manifest entry."""
+    def encode_held_out(
+        self, split: str, spool: Spool, max_tokens: int
+    ) -> dict:
+        """Encodes a valid or test split and returns its manifest entry.
+
+        Contexts are shortened to `max_tokens` ids, as those of training are;
+        no pair is left out.
+        """
         hashes, row = [], 0
         with ShardWriter(self._folder, split, RECORDS_PER_SHARD) as writer:
             for block in self._blocks(spool, True):
                 hashes.append(block.hashes)
+                block = self._with_shorter_context(block, max_tokens)
                 self._unknown.add(split, _by_side(block.ids, block.read))
                 for pair in zip(*block.ids, strict=True):
                     lengths = list(map(len, pair))
@@ -266,13 +275,13 @@ class PairEncoder:
         they have a context that can be shorter:
         `leave_out` is called with the row, the reason, the two given texts and
         their two numbers of ids. So are those that `alignment` finds to be
-        misaligned, whose sources it reads without tags. After a pair come its
-        `case_examples` that have at most `max_tokens` ids on a side. Returns
-        the manifest entry and the number of pairs written of each corpus,
-        examples included. `masker` changes what is encoded, and the entry then
-        has the number of the pairs that it changed. `alignments` is a file of
-        `spool_alignments`, whose links are written beside the shards; the entry
-        then has the number of the pairs with links.
+        misaligned, by the given texts, since it has learned from them. After a
+        pair come its `case_examples` that have at most `max_tokens` ids on a
+        side. Returns the manifest entry and the number of pairs written of each
+        corpus, examples included. `masker` changes what is encoded, and the
+        entry then has the number of the pairs that it changed. `alignments` is
+        a file of `spool_alignments`, whose links are written beside the shards;
+        the entry then has the number of the pairs with links.
         """
         counters = {
             split: LeakageCounter(*hashes)
@@ -305,7 +314,7 @@ class PairEncoder:
                         rows[kept],
                         *(
                             itertools.compress(side, kept)
-                            for side in block.untagged
+                            for side in block.given_ids
                         ),
                     )
                     rejected["misaligned"] = misaligned
@@ -354,23 +363,26 @@ class PairEncoder:
         return entry, written.tolist()
 
     def _with_shorter_context(self, block, max_tokens):
-        """Leaves out the first sentences of contexts that are too long."""
+        sources, targets = block.ids
+        shorter = self._shortened(block, sources, block.tags, max_tokens)
+        return block._replace(ids=(shorter, targets))
+
+    def _shortened(self, block, sources, tags, max_tokens):
+        """Does so for the ids of some sources of a block, with their tags."""
         # Pairs with alignments have no context.
         if self._mark is None or block.links is not None:
-            return block
+            return sources
         tokenizer = self._tokenizers[0]
-        tags = block.tags
         if self._tag_side == "target":
             tags = [None] * len(tags)
-        shorter = [
+        return [
             shorten_context(
                 ids, max_tokens, self._mark, tag_length(tokenizer, tag)
             )
             if len(ids) > max_tokens
             else ids
-            for ids, tag in zip(block.ids[0], tags, strict=True)
+            for ids, tag in zip(sources, tags, strict=True)
         ]
-        return block._replace(ids=(shorter, block.ids[1]))
 
     def _case_examples(self, case_examples, rows, block, kept, max_tokens):
         """Returns ids and links of a block's examples, by the pair's row."""
@@ -385,6 +397,8 @@ class PairEncoder:
             tokenizer.encode([texts[side] for _, _, texts in drawn])
             for side, tokenizer in enumerate(self._tokenizers)
         ]
+        tags = [block.tags[place] for place, _, _ in drawn]
+        sides[0] = self._shortened(block, sides[0], tags, max_tokens)
         found: dict[int, list] = {}
         for (place, name, texts), *pair in zip(drawn, *sides, strict=True):
             if max(map(len, pair)) <= max_tokens:
@@ -402,7 +416,7 @@ class PairEncoder:
         self,
         spool: Spool,
         hashed: bool,
-        untagged: bool = False,
+        with_given_ids: bool = False,
         masker: PairMasker | None = None,
         alignments: Path | None = None,
     ):
@@ -417,7 +431,7 @@ class PairEncoder:
                 row = end
 
         made_of = (
-            *(self._tokenizers, hashed, untagged),
+            *(self._tokenizers, hashed, with_given_ids),
             *(self._known_tags, masker, self._tag_side),
         )
         # Threads suffice, since SentencePiece releases the GIL; processes of

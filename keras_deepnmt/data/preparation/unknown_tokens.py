@@ -50,7 +50,10 @@ class UnknownTokens:
         split: str,
         sides: Mapping[str, tuple[Sequence[np.ndarray], Sequence[str]]],
     ):
-        """Counts in a block: by side, the ids and the texts of sentences."""
+        """Counts in a block: by side, the ids and the texts of sentences.
+
+        A text may begin with sentences of a context that its ids lack.
+        """
         for side, tokenizer in self._tokenizers.items():
             ids, texts = sides[side]
             for row, text in zip(ids, texts, strict=True):
@@ -61,7 +64,10 @@ class UnknownTokens:
                 if self._texts[side] < _SENTENCES_FOR_EXAMPLES:
                     self._texts[side] += 1
                     surfaces = tokenizer.surfaces(text)
-                    self._examples[side].update(surfaces[n] for n in unknown)
+                    # Counted from the end, which both have.
+                    self._examples[side].update(
+                        surfaces[n] for n in unknown - len(row)
+                    )
 
     def entry(self, split: str) -> dict[str, int]:
         """Returns the counts of a split for the manifest."""
