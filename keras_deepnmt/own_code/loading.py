@@ -219,9 +219,9 @@ def _as_imported(code):
 
 def _load(code, together):
     """Runs a file, unless the same content was run under its name."""
-    known = _loaded.pop(code.name, None)
+    known = _loaded.get(code.name)
     if known is not None and known[0].sha256 == code.sha256:
-        _loaded[code.name] = known  # the latest use is the last one
+        _note(code.name, known)
         return
     registered, module = dict(_registered()), sys.modules.get(code.name)
     before = module
@@ -244,7 +244,12 @@ def _load(code, together):
         if before is not None:
             sys.modules[code.name] = before
         raise
-    _loaded[code.name] = code, module
+    _note(code.name, (code, module))
+
+
+def _note(name, entry):
+    _loaded.pop(name, None)  # the latest use is the last one
+    _loaded[name] = entry
 
 
 def _run(code):
