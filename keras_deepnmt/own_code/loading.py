@@ -57,26 +57,28 @@ def import_code(*entries: str | Path) -> list[ModuleType]:
     >>> import_code("my_layers.py")[0].WIDTH
     7
     """
-    codes = read_codes(entries)
+    with given_code(entries) as codes:
+        use_code([])
     _given.update({code.name: code for code in codes})
-    consent(codes)
-    use_code([])
     return [_loaded[code.name][1] for code in codes]
 
 
 @contextlib.contextmanager
-def given_code(entries: Iterable[str]) -> Iterator[None]:
+def given_code(entries: Iterable[str | Path]) -> Iterator[list[CodeFile]]:
     """Prefers these files to all copies of them within the block.
 
     They run when a model, a preset or a loss is first needed, since Keras and
     its backend must be set up before.
+
+    Yields:
+        The files.
     """
     before = dict(_given)
     codes = read_codes(entries)
     _given.update({code.name: code for code in codes})
     consent(codes)
     try:
-        yield
+        yield codes
     finally:
         _given.clear()
         _given.update(before)

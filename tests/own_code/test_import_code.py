@@ -198,6 +198,14 @@ def test_a_file_is_run_again_after_a_mistake_in_it_is_mended(folder):
     assert import_code("my_layers.py")[0].WIDTH == 9
 
 
+def test_a_file_that_failed_is_not_run_by_later_calls(folder):
+    (folder / "bad.py").write_text("x = = 2\n")
+    with pytest.raises(UserError, match="bad.py, line 1"):
+        import_code("bad.py")
+    import_code("my_layers.py")
+    assert list(latest_modules()) == ["my_layers"]
+
+
 def test_code_of_others_is_refused_until_the_user_names_it(folder):
     home = folder / "home"
     with pytest.raises(UserError, match="consent.*--import .*my_layers.py"):
