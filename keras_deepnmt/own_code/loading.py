@@ -25,6 +25,8 @@ _logger = logging.getLogger(__name__)
 _given: dict[str, CodeFile] = {}
 # What was run in this process, by module name, the latest use last.
 _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
+# The modules of the files that each was run after, which it may have imported.
+_helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
 _warned: set[str] = set()
 # What Keras adds to the message of an error in a layer.
@@ -110,8 +112,10 @@ def use_code(entries: Iterable[str]) -> None:
     ):
         codes[code.name] = _as_imported(code)
     check_consent(codes.values())
+    helpers = {}
     for code in codes.values():
-        _load(code, codes)
+        _load(code, codes, helpers)
+        helpers[code.name] = _loaded[code.name][1]
     _latest[:] = codes
 
 
@@ -219,10 +223,15 @@ def _as_imported(code):
     return other
 
 
-def _load(code, together):
-    """Runs a file, unless the same content was run under its name."""
+def _load(code, together, helpers):
+    """Runs a file, unless the same content was run with the same helpers."""
     known = _loaded.get(code.name)
-    if known is not None and known[0].sha256 == code.sha256:
+    is_same = known is not None and known[0].sha256 == code.sha256
+    ran_after = _helpers.get(code.name, {})
+    if is_same and all(
+        ran_after.get(name, module) is module
+        for name, module in helpers.items()
+    ):
         _note(code.name, known)
         return
     registered, module = dict(_registered()), sys.modules.get(code.name)
@@ -247,6 +256,7 @@ def _load(code, together):
             sys.modules[code.name] = before
         raise
     _note(code.name, (code, module))
+    _helpers[code.name] = dict(helpers)
 
 
 def _note(name, entry):

@@ -186,6 +186,21 @@ def test_a_changed_file_is_run_again_and_the_same_one_is_not(folder):
     assert import_code("counted.py")[0].N == [2]
 
 
+def test_a_file_is_run_again_if_one_before_it_changed(folder):
+    files = ["helper.py", "user.py"]
+    (folder / "helper.py").write_text("WIDTH = 7\n")
+    (folder / "user.py").write_text("from helper import WIDTH\n")
+    first = import_code(*files)[1]
+    (folder / "helper.py").write_text("WIDTH = 9\n")
+    (folder / "user.py").write_text("1 / 0\n")
+    with pytest.raises(UserError, match="ZeroDivision"):
+        import_code(*files)
+    (folder / "user.py").write_text("from helper import WIDTH\n")
+    second = import_code(*files)[1]
+    assert (first.WIDTH, second.WIDTH) == (7, 9)
+    assert import_code(*files)[1] is second
+
+
 def test_a_file_is_run_again_after_a_mistake_in_it_is_mended(folder):
     file = folder / "my_layers.py"
     file.write_text("WIDTH = 7\n")
