@@ -3,7 +3,7 @@
 * Keras' cross-entropy, by name or as an object, is this package's
 * a loss may be a function; one that misreads log-probabilities is refused
 * one batch trains, is tested and predicted as in `fit` and `evaluate`, on
-  every backend and number of devices
+  every backend and number of devices, with given alignments in parts, too
 * weights, missing labels and an unknown number of batches are refused in one
   sentence
 """
@@ -190,3 +190,4 @@ def test_single_batches_and_lists_of_them_are_those_of_fit(strategy, backend):
     np.testing.assert_allclose(*found["plain losses"], rtol=1e-5)
     assert found["updates"] == [5, 5]
     assert found["weights"] < 1e-6
+    assert found["weights in parts"] < 1e-6
