@@ -166,6 +166,12 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
         model.evaluate(unknown, steps=3, verbose=0)
 
 
+def test_a_list_is_read_on_and_begins_again_after_its_end(model):
+    compiled(model, run_eagerly=True)
+    model.fit([BATCH] * 2, epochs=3, steps_per_epoch=1, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+
+
 def test_keras_has_no_fused_attention_on_tensorflow():
     # When this fails, `MultiHeadAttention` could use it on GPUs.
     states = np.ones((2, 4, 2, 8), "float32")
