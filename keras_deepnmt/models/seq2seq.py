@@ -26,6 +26,7 @@ from keras_deepnmt.models.training_step.keras_arguments import (
     make_token_loss,
     quiet_at_the_end_of_data,
     refuse_metrics,
+    refuse_several_steps,
     refuse_weights,
     split_validation,
     unpack_validation,
@@ -296,7 +297,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 and alignments are not saved with the model: compile a loaded
                 model again.
             **kwargs: other arguments of `keras.Model.compile`; `metrics`,
-                `weighted_metrics` and `loss_weights` are not supported.
+                `weighted_metrics`, `loss_weights` and `steps_per_execution`
+                are not supported.
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, a term
@@ -307,6 +309,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
+        refuse_several_steps(kwargs)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "

@@ -69,6 +69,11 @@ def test_a_loss_that_is_not_of_tokens_is_refused(model, loss):
         compiled(model, loss=loss)
 
 
+def test_several_steps_in_one_call_are_refused(model):
+    with pytest.raises(ValueError, match="steps_per_execution=2. Leave it"):
+        compiled(model, steps_per_execution=2)
+
+
 def test_another_class_than_padding_cannot_be_ignored(model):
     loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=3)
     with pytest.raises(ValueError, match="Received: ignore_class=3. Leave"):

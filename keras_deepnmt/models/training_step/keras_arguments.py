@@ -143,6 +143,21 @@ def refuse_metrics(arguments):
             )
 
 
+def refuse_several_steps(arguments):
+    """Refuses `steps_per_execution` above 1, of which callbacks would see one.
+
+    Example:
+    >>> refuse_several_steps({"steps_per_execution": 1})
+    """
+    number = arguments.get("steps_per_execution", 1)
+    if number != 1:
+        raise ValueError(
+            "`steps_per_execution` must be 1: callbacks that save checkpoints "
+            "or lower a temperature count each update. Received: "
+            f"steps_per_execution={number!r}. Leave it out."
+        )
+
+
 def refuse_weights(**weights):
     """Refuses `sample_weight` and `class_weight`, if they are not `None`.
 
