@@ -325,6 +325,12 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         self._checkpoint_activations(activation_checkpointing)
         self.token_loss = make_token_loss(loss, self.output.shape[-1])
         self.step_jit_compile = bool(jit_compile)
+        # Keras does not keep the second one where it can be read.
+        self._other_options = {
+            name: bool(kwargs[name])
+            for name in ("run_eagerly", "auto_scale_loss")
+            if name in kwargs
+        }
         super().compile(
             optimizer=optimizer,
             jit_compile=self._keras_jit_compile(),
@@ -566,6 +572,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
+            **self._other_options,
         }
         # Left out if off: earlier versions then load the model.
         if self.activation_checkpointing:
