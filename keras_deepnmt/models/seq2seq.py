@@ -375,10 +375,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             for validation.
 
         Raises:
-            ValueError: if the number of batches is unknown and
-                `steps_per_epoch` is not given, `validation_split` is given
-                without arrays, the model is not compiled, or an argument is
-                not supported.
+            ValueError: if, on TensorFlow, the number of batches is unknown
+                and `steps_per_epoch` is not given; if `validation_split` is
+                given without arrays, the model is not compiled, or an argument
+                is not supported.
         """
         check_compiled(self, "fit")
         refuse_weights(
@@ -429,6 +429,11 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         Returns:
             As `keras.Model.evaluate`: `loss` in nats per real token, without
             label smoothing, and `tokens`, the number of real target tokens.
+
+        Raises:
+            ValueError: if, on TensorFlow, `x` is a generator or another
+                iterable of unknown length and `steps` is not given; if the
+                model is not compiled, or an argument is not supported.
         """
         check_compiled(self, "evaluate")
         refuse_weights(sample_weight=kwargs.pop("sample_weight", None))

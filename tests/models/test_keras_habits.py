@@ -171,6 +171,15 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
         model.evaluate(unknown, steps=3, verbose=0)
 
 
+def test_a_generator_needs_a_number_of_batches(model):
+    compiled(model)
+    for method in (model.fit, model.evaluate):
+        with pytest.raises(
+            ValueError, match="or `steps` of `evaluate`.* of type generator"
+        ):
+            method((batch for batch in [BATCH]), verbose=0)
+
+
 def test_a_list_is_read_on_and_begins_again_after_its_end(model):
     compiled(model, run_eagerly=True)
     model.fit([BATCH] * 2, epochs=3, steps_per_epoch=1, verbose=0)

@@ -283,8 +283,9 @@ def unpack_validation(data):
 def quiet_at_the_end_of_data(steps):
     """Silences Keras at the end of data that is evaluated without `steps`.
 
-    Keras does not know the length of a Grain dataset or of a generator, and
-    warns at their end that training was interrupted.
+    Keras does not know the length of a `tf.data.Dataset` of unknown cardinality
+    or, on JAX, of a Grain dataset or of a generator, and warns at their end
+    that training was interrupted. On TensorFlow the latter two need `steps`.
 
     Example:
     >>> import warnings
