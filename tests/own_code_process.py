@@ -41,7 +41,7 @@ def new_process(home, folder=None):
         del sys.modules[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(home))
-        for name in ("_given", "_loaded"):
+        for name in ("_given", "_loaded", "_helpers"):
             patch.setattr(loading, name, {})
         patch.setattr(loading, "_latest", [])
         patch.setattr(loading, "_warned", set())

@@ -152,6 +152,18 @@ def test_arrays_of_other_shapes_are_not_averaged(model, file):
         write_mean([file, other], file.with_name("mean.weights.h5"))
 
 
+def test_weights_in_bfloat16_are_averaged(tmp_path):
+    layer = keras.layers.Dense(2, dtype="bfloat16")
+    model = keras.Sequential([keras.Input((3,)), layer])
+    files = [tmp_path / f"{number}.weights.h5" for number in range(3)]
+    for number, file in enumerate(files[:2]):
+        layer.kernel.assign(np.full((3, 2), 1.0 + number))
+        model.save_weights(file)
+    write_mean(files[:2], files[2])
+    model.load_weights(files[2])
+    assert set(np.asarray(layer.kernel, "float32").flat) == {1.5}
+
+
 def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, small_disk):
     file = tmp_path / "mean.weights.h5"
     file.write_text("old")

@@ -26,6 +26,7 @@ from keras_deepnmt.models.training_step.keras_arguments import (
     make_token_loss,
     quiet_at_the_end_of_data,
     refuse_metrics,
+    refuse_several_steps,
     refuse_weights,
     split_validation,
     unpack_validation,
@@ -296,7 +297,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 and alignments are not saved with the model: compile a loaded
                 model again.
             **kwargs: other arguments of `keras.Model.compile`; `metrics`,
-                `weighted_metrics` and `loss_weights` are not supported.
+                `weighted_metrics`, `loss_weights` and `steps_per_execution`
+                are not supported.
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1, a term
@@ -307,6 +309,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
+        refuse_several_steps(kwargs)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "
@@ -322,6 +325,12 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         self._checkpoint_activations(activation_checkpointing)
         self.token_loss = make_token_loss(loss, self.output.shape[-1])
         self.step_jit_compile = bool(jit_compile)
+        # Keras does not keep the second one where it can be read.
+        self._other_options = {
+            name: bool(kwargs[name])
+            for name in ("run_eagerly", "auto_scale_loss")
+            if name in kwargs
+        }
         super().compile(
             optimizer=optimizer,
             jit_compile=self._keras_jit_compile(),
@@ -366,10 +375,10 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             for validation.
 
         Raises:
-            ValueError: if the number of batches is unknown and
-                `steps_per_epoch` is not given, `validation_split` is given
-                without arrays, the model is not compiled, or an argument is
-                not supported.
+            ValueError: if, on TensorFlow, the number of batches is unknown
+                and `steps_per_epoch` is not given; if `validation_split` is
+                given without arrays, the model is not compiled, or an argument
+                is not supported.
         """
         check_compiled(self, "fit")
         refuse_weights(
@@ -420,6 +429,11 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         Returns:
             As `keras.Model.evaluate`: `loss` in nats per real token, without
             label smoothing, and `tokens`, the number of real target tokens.
+
+        Raises:
+            ValueError: if, on TensorFlow, `x` is a generator or another
+                iterable of unknown length and `steps` is not given; if the
+                model is not compiled, or an argument is not supported.
         """
         check_compiled(self, "evaluate")
         refuse_weights(sample_weight=kwargs.pop("sample_weight", None))
@@ -563,6 +577,7 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
             "loss": keras.saving.serialize_keras_object(self.token_loss),
             "jit_compile": self.step_jit_compile,
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
+            **self._other_options,
         }
         # Left out if off: earlier versions then load the model.
         if self.activation_checkpointing:

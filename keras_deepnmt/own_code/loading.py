@@ -25,6 +25,8 @@ _logger = logging.getLogger(__name__)
 _given: dict[str, CodeFile] = {}
 # What was run in this process, by module name, the latest use last.
 _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
+# The modules of the files that each was run after, which it may have imported.
+_helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
 _warned: set[str] = set()
 # What Keras adds to the message of an error in a layer.
@@ -57,26 +59,28 @@ def import_code(*entries: str | Path) -> list[ModuleType]:
     >>> import_code("my_layers.py")[0].WIDTH
     7
     """
-    codes = read_codes(entries)
+    with given_code(entries) as codes:
+        use_code([])
     _given.update({code.name: code for code in codes})
-    consent(codes)
-    use_code([])
     return [_loaded[code.name][1] for code in codes]
 
 
 @contextlib.contextmanager
-def given_code(entries: Iterable[str]) -> Iterator[None]:
+def given_code(entries: Iterable[str | Path]) -> Iterator[list[CodeFile]]:
     """Prefers these files to all copies of them within the block.
 
     They run when a model, a preset or a loss is first needed, since Keras and
     its backend must be set up before.
+
+    Yields:
+        The files.
     """
     before = dict(_given)
     codes = read_codes(entries)
     _given.update({code.name: code for code in codes})
     consent(codes)
     try:
-        yield
+        yield codes
     finally:
         _given.clear()
         _given.update(before)
@@ -108,8 +112,10 @@ def use_code(entries: Iterable[str]) -> None:
     ):
         codes[code.name] = _as_imported(code)
     check_consent(codes.values())
+    helpers = {}
     for code in codes.values():
-        _load(code, codes)
+        _load(code, codes, helpers)
+        helpers[code.name] = _loaded[code.name][1]
     _latest[:] = codes
 
 
@@ -217,11 +223,16 @@ def _as_imported(code):
     return other
 
 
-def _load(code, together):
-    """Runs a file, unless the same content was run under its name."""
-    known = _loaded.pop(code.name, None)
-    if known is not None and known[0].sha256 == code.sha256:
-        _loaded[code.name] = known  # the latest use is the last one
+def _load(code, together, helpers):
+    """Runs a file, unless the same content was run with the same helpers."""
+    known = _loaded.get(code.name)
+    is_same = known is not None and known[0].sha256 == code.sha256
+    ran_after = _helpers.get(code.name, {})
+    if is_same and all(
+        ran_after.get(name, module) is module
+        for name, module in helpers.items()
+    ):
+        _note(code.name, known)
         return
     registered, module = dict(_registered()), sys.modules.get(code.name)
     before = module
@@ -244,7 +255,13 @@ def _load(code, together):
         if before is not None:
             sys.modules[code.name] = before
         raise
-    _loaded[code.name] = code, module
+    _note(code.name, (code, module))
+    _helpers[code.name] = dict(helpers)
+
+
+def _note(name, entry):
+    _loaded.pop(name, None)  # the latest use is the last one
+    _loaded[name] = entry
 
 
 def _run(code):

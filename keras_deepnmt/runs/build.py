@@ -237,6 +237,13 @@ def make_optimizer(
 def _schedule(rate, model, steps):
     if rate.schedule == "noam":
         width = model.get_config()["hidden_dim"]
+        if not isinstance(width, int):
+            raise ValueError(
+                "`learning_rate.schedule` must not be noam for a model whose "
+                "layers differ in width, since its peak comes from one width. "
+                f"Received: hidden_dim={width}. Use inverse_square_root, with "
+                "a `peak`."
+            )
         return InverseSquareRoot.noam(width, rate.warmup_steps, rate.scale)
     if rate.schedule == "inverse_square_root":
         return InverseSquareRoot(rate.peak, rate.warmup_steps)

@@ -127,7 +127,9 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     """Keras' early stopping, continued after a restart.
 
     Keras' own starts counting again at every `fit`; a run that is killed once
-    a day would never stop early.
+    a day would never stop early. If the earlier validations alone say stop,
+    `fit` makes one update and one validation, since it asks only after an
+    update.
 
     Args:
         monitor: name of the value in the logs, such as `"val_bleu"`.

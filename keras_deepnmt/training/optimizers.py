@@ -99,10 +99,20 @@ class AdamW(WeightAverage, RateFactor, keras.optimizers.AdamW):
     0.01
     """
 
+    # What the user has excluded: a function, since an optimizer takes variables
+    # in its attributes for its own state.
+    _excluded = staticmethod(lambda: ((), ()))
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Excludes weights from the decay, in addition to vectors."""
+        self._excluded = lambda: (var_list or (), var_names)
+        super().exclude_from_weight_decay(var_list, var_names)
+
     def build(self, variables):
         if not self.built:
+            excluded, names = self._excluded()
             vectors = [v for v in variables if len(v.shape) < 2]
-            self.exclude_from_weight_decay(var_list=vectors)
+            super().exclude_from_weight_decay([*excluded, *vectors], names)
         super().build(variables)
 
 

@@ -11,7 +11,9 @@ class DivideOnPlateau(keras.callbacks.Callback):
     With `l(e)` the loss after epoch `e`, `f` the factor on the rate:
         f(e) = f(e - 1) / divide_by   if l(e) > l(e - 1)
         f(e) = f(e - 1)               otherwise
-    It stops training when a divided rate is below `minimum`. The convolutional
+    It stops training when a divided rate is below `minimum`; if that is so when
+    training begins, after one update, since `fit` asks only then. Do not call
+    `fit` if `reason` is not `None`. The convolutional
     models of DenseNMT were trained in this way (Shen et al., 2018): Nesterov
     momentum with a rate of 0.25, divided by 10 down to 1e-4.
 

@@ -36,7 +36,8 @@ class WeightAverage:
             an average.
 
     Raises:
-        ValueError: if `average_momentum` is not between 0 and 1.
+        ValueError: if `average_momentum` is not between 0 and 1, or weights
+            are stored in bfloat16 or float16, in which an average stands still.
 
     Example:
     >>> class Lion(WeightAverage, keras.optimizers.Lion):
@@ -57,6 +58,14 @@ class WeightAverage:
 
     def build(self, variables):
         if not self.built and self.average_momentum is not None:
+            for variable in variables:
+                if variable.dtype in ("bfloat16", "float16"):
+                    raise ValueError(
+                        "`average_momentum` needs weights in float32. "
+                        f"Received: average_momentum={self.average_momentum} "
+                        f"and {variable.path} in {variable.dtype}. Use the "
+                        f"dtype mixed_{variable.dtype}, or leave it out."
+                    )
             self.averages = self.add_optimizer_variables(variables, "average")
         super().build(variables)
 
@@ -224,7 +233,8 @@ def _fill(sources, target):
 
 
 def _mean(sources, name, first):
-    if first.dtype.kind != "f":
+    dtype = _dtype(first)
+    if dtype.kind != "f" and dtype != "bfloat16":
         first = sources[-1].get(name, first)
         return first[()]
     total = np.zeros(first.shape, "float64")
@@ -235,5 +245,10 @@ def _mean(sources, name, first):
                 f"{source.filename}: {name} must have the shape {first.shape}, "
                 f"as in {first.file.filename}. It is another model's."
             )
-        total += other[()]
-    return (total / len(sources)).astype(first.dtype)
+        total += np.asarray(other[()]).view(_dtype(other)).astype("float64")
+    return (total / len(sources)).astype(dtype)
+
+
+def _dtype(dataset):
+    # HDF5 has no bfloat16: Keras stores the two bytes.
+    return np.dtype("bfloat16") if dataset.dtype == "V2" else dataset.dtype

@@ -91,7 +91,12 @@ def _preset(model, slots, arguments_of):
             # With one matrix for all embeddings, the output would share it too.
             given.setdefault("share_embeddings", False)
         size_arguments = {**arguments_of(*vocabulary_sizes), **given}
-        layers = slots(size_arguments)
+        # A layer that is an override keeps its own options.
+        layers = {
+            slot: layer
+            for slot, layer in slots(size_arguments).items()
+            if slot not in size_arguments
+        }
         _check_options(options, layers, known, preset.__name__)
         options |= {name: given[name] for name in FOLLOWED if name in given}
         return {**with_slot_options(layers, options), **size_arguments}

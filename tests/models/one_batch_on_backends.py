@@ -15,6 +15,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import catalog  # noqa: E402
 
+from keras_deepnmt.models import GuidedAlignment  # noqa: E402
 from keras_deepnmt.models.training_step.training_state import (  # noqa: E402
     update_count,
 )
@@ -25,7 +26,7 @@ BATCH = ENTRY.example(rows=5)
 WEIGHTS = np.ones(5)
 
 
-def compiled(strategy, weights=None):
+def compiled(strategy, weights=None, **options):
     with strategy.scope():
         model = ENTRY.make(
             dropout=0.0, num_encoder_layers=1, num_decoder_layers=1
@@ -34,10 +35,33 @@ def compiled(strategy, weights=None):
             keras.optimizers.SGD(0.5),
             loss="sparse_categorical_crossentropy",
             jit_compile=keras.config.backend() == "jax",
+            **options,
         )
     if weights is not None:
         model.set_weights(weights)
     return model
+
+
+def trained_in_parts(strategy, weights, parts):
+    """The weights after an update with given alignments."""
+    model = compiled(
+        strategy,
+        weights,
+        gradient_accumulation_steps=parts,
+        objective_terms=[GuidedAlignment(weight=0.5)],
+    )
+    inputs, labels = BATCH
+    links = (labels[:, :, None] + inputs["source_ids"][:, None]) % 3 == 0
+    inputs = {**inputs, "alignments": links.astype("uint8")}
+    model.train_on_batch(inputs, labels)
+    return model.get_weights()
+
+
+def difference(weights, others):
+    return max(
+        float(np.abs(mine - theirs).max())
+        for mine, theirs in zip(weights, others, strict=True)
+    )
 
 
 def count_refused(model):
@@ -81,11 +105,11 @@ def main(kind):
     for _ in range(4):
         other.train_on_batch(*BATCH)
     found["updates"] = [update_count(model) for model in (one, other)]
-    found["weights"] = max(
-        float(np.abs(mine - theirs).max())
-        for mine, theirs in zip(
-            one.get_weights(), other.get_weights(), strict=True
-        )
+    weights = one.get_weights()
+    found["weights"] = difference(weights, other.get_weights())
+    found["weights in parts"] = difference(
+        trained_in_parts(strategy, weights, 1),
+        trained_in_parts(strategy, weights, 2),
     )
     print(json.dumps(found))
 

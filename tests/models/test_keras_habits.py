@@ -3,7 +3,7 @@
 * Keras' cross-entropy, by name or as an object, is this package's
 * a loss may be a function; one that misreads log-probabilities is refused
 * one batch trains, is tested and predicted as in `fit` and `evaluate`, on
-  every backend and number of devices
+  every backend and number of devices, with given alignments in parts, too
 * weights, missing labels and an unknown number of batches are refused in one
   sentence
 """
@@ -67,6 +67,11 @@ def test_cross_entropy_in_any_form_is_the_plain_loss_of_a_token(model, loss):
 def test_a_loss_that_is_not_of_tokens_is_refused(model, loss):
     with pytest.raises(ValueError, match="`loss` must compute one value per"):
         compiled(model, loss=loss)
+
+
+def test_several_steps_in_one_call_are_refused(model):
+    with pytest.raises(ValueError, match="steps_per_execution=2. Leave it"):
+        compiled(model, steps_per_execution=2)
 
 
 def test_another_class_than_padding_cannot_be_ignored(model):
@@ -166,6 +171,21 @@ def test_a_dataset_of_unknown_length_is_not_trained_but_evaluated(model):
         model.evaluate(unknown, steps=3, verbose=0)
 
 
+def test_a_generator_needs_a_number_of_batches(model):
+    compiled(model)
+    for method in (model.fit, model.evaluate):
+        with pytest.raises(
+            ValueError, match="or `steps` of `evaluate`.* of type generator"
+        ):
+            method((batch for batch in [BATCH]), verbose=0)
+
+
+def test_a_list_is_read_on_and_begins_again_after_its_end(model):
+    compiled(model, run_eagerly=True)
+    model.fit([BATCH] * 2, epochs=3, steps_per_epoch=1, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+
+
 def test_keras_has_no_fused_attention_on_tensorflow():
     # When this fails, `MultiHeadAttention` could use it on GPUs.
     states = np.ones((2, 4, 2, 8), "float32")
@@ -190,3 +210,4 @@ def test_single_batches_and_lists_of_them_are_those_of_fit(strategy, backend):
     np.testing.assert_allclose(*found["plain losses"], rtol=1e-5)
     assert found["updates"] == [5, 5]
     assert found["weights"] < 1e-6
+    assert found["weights in parts"] < 1e-6

@@ -294,6 +294,15 @@ def test_accumulation_is_saved_with_the_model(tmp_path):
     assert again.gradient_accumulation_steps == 3
 
 
+def test_the_other_options_of_compile_are_saved_with_the_model(tmp_path):
+    model = small(dtype="mixed_float16")
+    model.compile("sgd", run_eagerly=True, auto_scale_loss=False)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.run_eagerly
+    assert isinstance(again.optimizer, keras.optimizers.SGD)
+
+
 @pytest.mark.thorough
 def test_the_loss_scale_and_the_counts_are_saved_with_the_model(tmp_path):
     model = small(dtype="mixed_float16")

@@ -17,7 +17,7 @@ from own_code_process import LAYER, new_process
 from keras_deepnmt import UserError, create_model, import_code
 from keras_deepnmt.commands.terminal.failures import explain
 from keras_deepnmt.layers import MultiHeadAttention
-from keras_deepnmt.own_code.loading import given_code, use_code
+from keras_deepnmt.own_code.loading import given_code, latest_modules, use_code
 from keras_deepnmt.own_code.lookup import find_own
 
 SLOT = "encoder_self_attention"
@@ -184,6 +184,41 @@ def test_a_changed_file_is_run_again_and_the_same_one_is_not(folder):
     assert import_code("counted.py")[0] is first
     file.write_text("import pathlib\nN = [2]\n")  # same size and second
     assert import_code("counted.py")[0].N == [2]
+
+
+def test_a_file_is_run_again_if_one_before_it_changed(folder):
+    files = ["helper.py", "user.py"]
+    (folder / "helper.py").write_text("WIDTH = 7\n")
+    (folder / "user.py").write_text("from helper import WIDTH\n")
+    first = import_code(*files)[1]
+    (folder / "helper.py").write_text("WIDTH = 9\n")
+    (folder / "user.py").write_text("1 / 0\n")
+    with pytest.raises(UserError, match="ZeroDivision"):
+        import_code(*files)
+    (folder / "user.py").write_text("from helper import WIDTH\n")
+    second = import_code(*files)[1]
+    assert (first.WIDTH, second.WIDTH) == (7, 9)
+    assert import_code(*files)[1] is second
+
+
+def test_a_file_is_run_again_after_a_mistake_in_it_is_mended(folder):
+    file = folder / "my_layers.py"
+    file.write_text("WIDTH = 7\n")
+    import_code("my_layers.py")
+    file.write_text("WIDTH = = 9\n")
+    with pytest.raises(UserError, match="line 1: invalid syntax"):
+        import_code("my_layers.py")
+    assert latest_modules()["my_layers"].WIDTH == 7
+    file.write_text("WIDTH = 9\n")
+    assert import_code("my_layers.py")[0].WIDTH == 9
+
+
+def test_a_file_that_failed_is_not_run_by_later_calls(folder):
+    (folder / "bad.py").write_text("x = = 2\n")
+    with pytest.raises(UserError, match="bad.py, line 1"):
+        import_code("bad.py")
+    import_code("my_layers.py")
+    assert list(latest_modules()) == ["my_layers"]
 
 
 def test_code_of_others_is_refused_until_the_user_names_it(folder):

@@ -12,6 +12,7 @@ import pytest
 from broken_runs import checkpoint, fails_at
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.models import ConvSeq2Seq
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs.build import build_model, compile_model
 from keras_deepnmt.runs.loop import TrainingLoop
@@ -66,6 +67,15 @@ def test_defaults_are_those_of_the_kind_and_stand_in_the_runs_copy(
     assert recipe.training.learning_rate.warmup_steps == 1
     save_recipe(recipe, tmp_path / "copy.yaml", {})
     assert load_recipe(tmp_path / "copy.yaml") == recipe
+
+
+def test_noam_is_refused_for_a_model_of_several_widths(recipe_file):
+    recipe = load_recipe(
+        recipe_file, {f"{RATE}.schedule": "noam", f"{RATE}.peak": None}
+    )
+    model = ConvSeq2Seq(11, 13, [8, 12], 2, 2)
+    with pytest.raises(UserError, match="Received: hidden_dim=.8, 12.. Use in"):
+        compile_model(recipe, model)
 
 
 def test_noam_takes_its_peak_from_the_width(recipe_file):

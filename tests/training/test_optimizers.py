@@ -112,6 +112,21 @@ def test_the_decay_spares_vectors():
     np.testing.assert_allclose(np.array(vector), 8.0)
 
 
+def test_the_decay_spares_what_the_user_excludes_and_vectors():
+    def variable(name, *shape):
+        return keras.Variable(np.full(shape, 8.0, "float32"), name=name)
+
+    listed, named = variable("first", 2, 3), variable("second", 2, 3)
+    vector, other = variable("third", 3), variable("fourth", 2, 3)
+    optimizer = AdamW(0.5, weight_decay=0.25)
+    optimizer.exclude_from_weight_decay([listed], ["second"])
+    weights = [listed, named, vector, other]
+    optimizer.build(weights)
+    optimizer.apply([keras.ops.zeros(weight.shape) for weight in weights])
+    means = [float(np.mean(weight)) for weight in weights]
+    assert means == [8.0, 8.0, 8.0, 7.0]
+
+
 class Weights(keras.layers.Layer):
     """Weights of a shape each, named as those of layers are."""
 

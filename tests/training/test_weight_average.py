@@ -144,6 +144,13 @@ def test_are_read_from_the_file_of_a_checkpoint(
     assert np.array_equal(raw[0], averages[0]) == (updates == 0)
 
 
+def test_weights_in_bfloat16_are_refused():
+    optimizer = Adam(0.1, average_momentum=0.999)
+    weight = keras.Variable(np.ones((2, 3)), dtype="bfloat16", name="kernel")
+    with pytest.raises(ValueError, match="kernel in bfloat16. Use the dtype"):
+        optimizer.build([weight])
+
+
 def test_survives_serialization_and_refuses_what_is_no_share(model):
     config = keras.optimizers.serialize(model.optimizer)
     again = keras.optimizers.deserialize(config)

@@ -270,6 +270,14 @@ def test_an_option_that_no_layer_has_is_refused_by_name(name, option, nearest):
         assert f"`{nearest}`" in str(info.value)
 
 
+def test_an_option_of_a_layer_that_is_overridden_is_refused():
+    slots = {"encoder_self_attention": None, "decoder_self_attention": None}
+    with pytest.raises(ValueError, match="`window` is not an argument of hyb"):
+        arguments_of(
+            "hybrid_self_attention_sum_tiny", 11, 13, window=3, **slots
+        )
+
+
 def test_a_layer_that_is_an_override_keeps_its_own_options():
     layer = HybridSelfAttention(4, attention_dropout=0.1)
     found = arguments_of(

@@ -143,6 +143,21 @@ def refuse_metrics(arguments):
             )
 
 
+def refuse_several_steps(arguments):
+    """Refuses `steps_per_execution` above 1, of which callbacks would see one.
+
+    Example:
+    >>> refuse_several_steps({"steps_per_execution": 1})
+    """
+    number = arguments.get("steps_per_execution", 1)
+    if number != 1:
+        raise ValueError(
+            "`steps_per_execution` must be 1: callbacks that save checkpoints "
+            "or lower a temperature count each update. Received: "
+            f"steps_per_execution={number!r}. Leave it out."
+        )
+
+
 def refuse_weights(**weights):
     """Refuses `sample_weight` and `class_weight`, if they are not `None`.
 
@@ -268,8 +283,9 @@ def unpack_validation(data):
 def quiet_at_the_end_of_data(steps):
     """Silences Keras at the end of data that is evaluated without `steps`.
 
-    Keras does not know the length of a Grain dataset or of a generator, and
-    warns at their end that training was interrupted.
+    Keras does not know the length of a `tf.data.Dataset` of unknown cardinality
+    or, on JAX, of a Grain dataset or of a generator, and warns at their end
+    that training was interrupted. On TensorFlow the latter two need `steps`.
 
     Example:
     >>> import warnings

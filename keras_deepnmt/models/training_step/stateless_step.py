@@ -201,8 +201,9 @@ def accumulated_step(model, state, data, parts):
     gradient = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
 
     def split(ids):
-        rows = ops.shape(ids)[0] // parts
-        return ops.swapaxes(ops.reshape(ids, (rows, parts, -1)), 0, 1)
+        rows, *others = ops.shape(ids)  # alignments have three axes
+        ids = ops.reshape(ids, (rows // parts, parts, *others))
+        return ops.swapaxes(ids, 0, 1)
 
     def add_part(carry, part):
         total, untrained, metrics = carry

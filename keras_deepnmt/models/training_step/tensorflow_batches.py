@@ -129,16 +129,18 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
                 "`x.apply(tf.data.experimental.assert_cardinality(n))`."
             )
         return batches
+    kind = type(batches).__name__
     batches, aligned = _with_first_checked(batches)
-    if steps_per_epoch is not None:
-        return open_shape_dataset(batches, aligned=aligned)
-    if not hasattr(batches, "__len__"):
+    if hasattr(batches, "__len__"):
+        # With `steps_per_epoch` Keras reads on, and begins again at the end.
+        return open_shape_dataset(batches, len(batches), aligned)
+    if steps_per_epoch is None:
         raise ValueError(
-            "`steps_per_epoch` (or `validation_steps`) is needed for batches "
-            "whose number is unknown: `fit` would count one update too many. "
-            f"Received: x of type {type(batches).__name__}."
+            "`steps_per_epoch` of `fit`, `validation_steps` for its validation "
+            "data or `steps` of `evaluate` is needed for batches whose number "
+            f"is unknown. Received: x of type {kind}. Pass it, or a list."
         )
-    return open_shape_dataset(batches, len(batches), aligned)
+    return open_shape_dataset(batches, aligned=aligned)
 
 
 def _with_first_checked(batches):

@@ -20,8 +20,7 @@ def function_of_batches(model, step):
 
     `step` is the method of the model that takes one replica's batch. The
     returned function takes an iterator over batches and returns a dict of the
-    metrics so far. Raises a `ValueError` if the model was compiled with
-    `steps_per_execution` above one.
+    metrics so far.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -32,11 +31,6 @@ def function_of_batches(model, step):
     >>> float(run(iter([batch]))["tokens"])
     10.0
     """
-    if model.steps_per_execution != 1:
-        raise ValueError(
-            "`steps_per_execution` must be 1 with several replicas. "
-            f"Received: steps_per_execution={model.steps_per_execution}."
-        )
 
     def on_batch(data):
         model.distribute_strategy.run(step, args=(data,))

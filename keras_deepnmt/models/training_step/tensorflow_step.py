@@ -119,7 +119,6 @@ class TensorFlowStep:
         return (
             self.is_autoclustered
             and self.distribute_strategy.num_replicas_in_sync == 1
-            and self.steps_per_execution == 1
         )
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):

@@ -61,7 +61,8 @@ class NotedShapes(collections.abc.MutableSet):
 def update_count(model):
     """Returns the number of updates that a compiled model has made.
 
-    Updates that were skipped because of a float16 overflow are included.
+    On TensorFlow, updates that were skipped because of a float16 overflow are
+    included.
 
     Example:
     >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
@@ -116,7 +117,7 @@ def count_batches(optimizer):
 
     Such an optimizer neither makes nor counts an update whose gradient
     overflows, but the position in the training data moves on. Other optimizers
-    are not changed.
+    are not changed. Only the step on TensorFlow calls this.
 
     Example:
     >>> optimizer = keras.optimizers.SGD()
