@@ -13,9 +13,10 @@ class DivideOnPlateau(keras.callbacks.Callback):
         f(e) = f(e - 1)               otherwise
     It stops training when a divided rate is below `minimum`; if that is so when
     training begins, after one update, since `fit` asks only then. Do not call
-    `fit` if `reason` is not `None`. The convolutional
-    models of DenseNMT were trained in this way (Shen et al., 2018): Nesterov
-    momentum with a rate of 0.25, divided by 10 down to 1e-4.
+    `fit` if `reason` is not `None`.
+
+    The convolutional models of DenseNMT were trained in this way (Shen et al.,
+    2018): Nesterov momentum with a rate of 0.25, divided by 10 down to 1e-4.
 
     The model needs an optimizer with a `rate_factor`, such as
     `keras_deepnmt.training.Nesterov`. Put this callback before the one that
