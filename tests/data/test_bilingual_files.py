@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.bilingual_files.contents import cut_lines
 from keras_deepnmt.data.bilingual_files.document import (
     Document,
     open_bilingual,
@@ -409,6 +410,21 @@ def test_tables_get_a_column(tmp_path, end):
     asked = Asked(source_column="de", target_column="en")
     assert translated(path, asked).decode() == f"\ufeff{new}\n\n{new}{end}"
     assert json.loads(new)["more"] == {"x": 1.5}
+
+
+def test_texts_of_json_lines_keep_their_line_breaks_and_indentation(tmp_path):
+    path = tmp_path / "a.jsonl"
+    text = "\n  eins\r\n\r\n\t- zwei \n\u00a0\n drei\t\r\n"
+    path.write_text(json.dumps({"de": text}))
+    texts = [text.text for text in Document(path, COLUMNS).texts()]
+    assert texts == ["eins", "- zwei", "drei"]
+    row = json.loads(translated(path, COLUMNS))
+    assert row["translation"] == text.upper()
+
+
+def test_many_spaces_in_a_line_are_read_at_once():
+    text = "a" + " " * 30_000 + "b"
+    assert list(cut_lines(text)) == [(text, True)]
 
 
 def test_columns_in_objects_have_names_with_dots(tmp_path):
