@@ -11,6 +11,7 @@ from keras_deepnmt.data.context import mark_id, tag_length
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.given_in_graph import (
     find_given,
@@ -46,6 +47,9 @@ class ServingGraph(SearchOptionAttributes):
             translator's. They are constants of the graph, except for
             `length_penalty` of the signature `translate_nbest`.
 
+    Raises:
+        UserError: if the translator has shortlists.
+
     Attributes:
         options: the `SearchOptions`.
         num_tag_tokens: number of tokens of a translation that are a tag, at
@@ -78,6 +82,12 @@ class ServingGraph(SearchOptionAttributes):
         dtype: str = "float32",
         **search_options: Any,
     ):
+        if translator.shortlists is not None:
+            raise UserError(
+                "An export for TensorFlow Serving has no shortlists. Export "
+                "the translator without: `translator.replaced(shortlists=None)`"
+                "."
+            )
         self.model = translator.model
         self.dtype = dtype
         self._weights = [
