@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 # There is room for so many tokens of a translation: one request must not use up
 # the memory of a server.
 _LARGEST_LENGTH = 100_000
+# The white space of `str.split`: `\s` of TensorFlow is that of ASCII.
+_SPACE = "[{}]".format(
+    "".join(rf"\x{{{n:x}}}" for n in range(1 << 14) if chr(n).isspace())
+)
 
 
 class ServingGraph(SearchOptionAttributes):
@@ -452,10 +456,11 @@ class ServingGraph(SearchOptionAttributes):
         known = "|".join(map(re.escape, self._known_tags))
         if not known:
             return text, None
-        own = rf"(?s)\A\s*({known})(\s.*)?\z"
+        # A tag may be the beginning of another one, but not of a word.
+        own = rf"(?s)\A{_SPACE}*({known})(?:{_SPACE}+(.*))?\z"
         has_tag = tf.strings.regex_full_match(text, own)
         tags = tf.strings.regex_replace(text, own, r"\1")
-        rest = tf.strings.regex_replace(text, rf"\A\s*({known})\s*", "")
+        rest = tf.strings.regex_replace(text, own, r"\2")
         return (
             tf.where(has_tag, rest, text),
             tf.where(has_tag, tags, tf.zeros_like(tags)),
