@@ -549,6 +549,26 @@ def test_a_wrong_table_is_refused_in_a_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((name, "source_column") for name in ("a.tmx", "a.xlf")),
+        *((name, "target_column") for name in ("a.tmx", "a.xlf")),
+        *((name, "source_language") for name in ("a.tsv", "a.jsonl")),
+        *((name, "target_language") for name in ("a.tsv", "a.jsonl")),
+        *((name, "replace_targets") for name in ("a.tsv", "a.jsonl")),
+    ],
+)
+def test_what_is_not_for_a_format_is_refused(tmp_path, name, option):
+    (tmp_path / name).write_text("a")
+    kind = {"a.xlf": "xliff"}.get(name, name[2:])
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(
+        UserError, match=rf"{flag} cannot be used with .*{name}, .*is {kind}: "
+    ):
+        Document(tmp_path / name, Asked(**{option: "de"}))
+
+
 def test_other_numbers_of_translations_are_refused(tmp_path):
     path = written(tmp_path, old_xliff(UNITS))
     for count, word in ((2, "fewer"), (9, "more")):
