@@ -394,6 +394,15 @@ def test_a_text_is_not_a_translation_of_itself(tmp_path, replace):
     assert added == ["UM", "TRÊS" if replace else "dois", "QUATRO", "cinco"]
 
 
+@pytest.mark.parametrize(
+    "asked", [Asked(target_language="DE"), Asked("en", "en")]
+)
+def test_a_memory_has_no_translations_into_the_source_language(tmp_path, asked):
+    path = written(tmp_path, tmx(MEMORY))
+    with pytest.raises(UserError, match=r"line \d+: .* Received: .. for both"):
+        list(Document(path, asked).texts())
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
 def test_tables_get_a_column(tmp_path, end):
     path = tmp_path / "a.tsv"
