@@ -6,6 +6,7 @@ from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
+from keras_deepnmt.errors import UserError
 
 EXAMPLE = """
 deepnmt verify served/demo
@@ -41,12 +42,18 @@ def add_options(parser: VerbParser) -> None:
 def run(options: Namespace) -> None:
     """Runs the golden sentences in a new process and prints the result."""
     import_backend()
-    if options.endpoint is not None:
-        _verify_endpoint(options.directory, options.endpoint)
-        return
     from keras_deepnmt.exchange import find_engine, verify_engine_folder
 
     engine = find_engine(options.directory)
+    if options.endpoint is not None:
+        if engine is not None:
+            raise UserError(
+                f"{options.directory}: with a URL, DIR must be an export for "
+                f"TensorFlow Serving. Received: a folder for {engine.name}. "
+                "Leave out the URL, or export with `--format saved_model`."
+            )
+        _verify_endpoint(options.directory, options.endpoint)
+        return
     if engine is not None:
         found = verify_engine_folder(options.directory)
         print(

@@ -3,12 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keras_deepnmt.data.kept_items import KeptItem
 from keras_deepnmt.data.word_units import word_spans
 
 LEAD, CORE, TRAIL = "lead", "core", "trail"
+# What ends a sentence or a part of it.
+ENDS = ".,;:!?…、。，！？：；؟"
 
 
 @dataclass
@@ -68,6 +70,32 @@ def cut_atoms(text: str, symbols: Sequence[str] = ()) -> list[Atom]:
             )
             place = last
     return atoms
+
+
+def with_final_marks(atoms: Sequence[Atom]) -> list[Atom]:
+    """Returns atoms of which the last one is the end of the sentence alone.
+
+    A quotation mark or bracket before it is an atom of its own then.
+
+    Example:
+    >>> [atom.text for atom in with_final_marks(cut_atoms('a "dog".'))]
+    ['a', '"', 'dog', '"', '.']
+    """
+    if not atoms or not is_marks(atoms[-1]):
+        return [*atoms]
+    *others, last = atoms
+    size = next((n for n, c in enumerate(last.text) if c in ENDS), 0)
+    if not size:
+        return [*atoms]
+    place = last.begin + size
+    one = replace(last, text=last.text[:size], end=place)
+    two = replace(last, text=last.text[size:], begin=place, space="")
+    return [*others, one, two]
+
+
+def is_marks(atom: Atom) -> bool:
+    """Whether an atom is punctuation alone, and no item."""
+    return atom.item is None and all(map(_is_mark, atom.text))
 
 
 def _cut_word(text, begin, end, is_symbol):

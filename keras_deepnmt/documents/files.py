@@ -77,8 +77,9 @@ def translate_document(
         How many texts were translated, and how many were left.
 
     Raises:
-        UserError: if the document is damaged or not what was asked for, before
-            anything is translated, or if the output cannot be written.
+        UserError: if the document is damaged or not what was asked for, or an
+            argument is not for its format, before anything is translated, or if
+            the output cannot be written.
 
     Example:
     >>> from keras_deepnmt import Translator

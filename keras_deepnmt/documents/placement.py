@@ -5,13 +5,21 @@ one before the atom `b`.
 """
 
 import itertools
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from keras_deepnmt.data.kept_items import KeptItem
 from keras_deepnmt.data.word_units import lacks_spaces
-from keras_deepnmt.documents.atoms import CORE, LEAD, TRAIL, Atom
+from keras_deepnmt.documents.atoms import (
+    CORE,
+    ENDS,
+    LEAD,
+    TRAIL,
+    Atom,
+    is_marks,
+)
 from keras_deepnmt.documents.tag_tree import TagNode
 
 
@@ -81,8 +89,9 @@ def link_atoms(
 def insert_items(text: str, sentence: AlignedSentence) -> None:
     """Puts the items that the model did not read into a translation.
 
-    Each follows what is linked with the word before it. The sentence's target
-    atoms and links change.
+    Each follows what is linked with the word before it, but stands before the
+    punctuation at the end of the sentence, unless it stood after that in the
+    source. The sentence's target atoms and links change.
 
     Args:
         text: The given text.
@@ -93,8 +102,11 @@ def insert_items(text: str, sentence: AlignedSentence) -> None:
     # Items at the same boundary keep the order of the source.
     missing = sorted(
         (
-            _neighbour_boundary(
-                text, source, target, sentence.links, atom.begin, atom.end
+            min(
+                _neighbour_boundary(
+                    text, source, target, sentence.links, atom.begin, atom.end
+                ),
+                _last_boundary(source, target, atom.begin, atom.end),
             ),
             number,
         )
@@ -112,7 +124,10 @@ def insert_items(text: str, sentence: AlignedSentence) -> None:
             and before.part != LEAD
             and not _is_word(text, atom.begin - 1)
         ):
-            new.space = space or _space_for(before.text[-1])
+            is_same = text[atom.begin - 1] == before.text[-1]
+            new.space = space or (
+                "" if is_same else _space_after(before.text[-1])
+            )
         if after:
             is_glued = after.part == TRAIL or _is_word(text, atom.end)
             after.space = "" if is_glued else space or _space_for(after.text[0])
@@ -261,7 +276,20 @@ class _Placer:
                 node.opening.begin,
                 (node.closing or node.opening).end,
             )
+            boundary = min(boundary, self._last_boundary(node))
         return min(max(boundary, low), high)
+
+    def _last_boundary(self, node):
+        """Returns that of the sentence in which tags are."""
+        begin, end = node.opening.begin, (node.closing or node.opening).end
+        for sources, targets in self._sentences:
+            source = self._source[sources.start : sources.stop]
+            target = self._target[targets.start : targets.stop]
+            if source and source[-1].end > begin:
+                return targets.start + _last_boundary(
+                    source, target, begin, end
+                )
+        return len(self._target)
 
     def _sentence_boundary(self, node):
         """Returns that between two sentences, for tags that are there."""
@@ -336,6 +364,29 @@ def _neighbour_boundary(text, source, target, links, begin, end) -> int:
     return boundary
 
 
+def _last_boundary(source, target, begin, end) -> int:
+    """Returns the last boundary for what stood between two places of a source.
+
+    It is before the punctuation at the end of the translation, or after it if
+    that of the source is before `begin`. Of quotation marks and brackets there,
+    it is before those only if such end the source, too.
+    """
+    given = [atom for atom in source if atom.item is None]
+    marks = list(itertools.takewhile(is_marks, reversed(given)))
+    if marks and marks[0].end <= begin and set(marks[0].text) & set(ENDS):
+        return len(target)
+    after = "".join(atom.text for atom in marks if atom.begin >= end)
+    boundary = len(target)
+    while boundary and target[boundary - 1].item:
+        boundary -= 1
+    ends = False
+    while boundary and is_marks(target[boundary - 1]):
+        if not after.strip(ENDS) and target[boundary - 1].text[0] not in ENDS:
+            break
+        boundary, ends = boundary - 1, True
+    return boundary if ends else len(target)
+
+
 def _is_word(text: str, place: int) -> bool:
     """Whether a letter or a digit of a word with spaces is at a place."""
     if not 0 <= place < len(text):
@@ -346,6 +397,14 @@ def _is_word(text: str, place: int) -> bool:
 def _space_for(letter: str) -> str:
     """The space between an item and a letter beside it."""
     return " " if letter.isalnum() and not lacks_spaces(letter) else ""
+
+
+def _space_after(letter: str) -> str:
+    """The space between a letter or mark and an item after it."""
+    if unicodedata.category(letter).startswith("P"):
+        is_wide = unicodedata.east_asian_width(letter) in "WF"
+        return "" if is_wide else " "
+    return _space_for(letter)
 
 
 def _join(text: str, parts: Sequence[Atom | _Tag]) -> str:
@@ -377,7 +436,12 @@ def _between(text, before, tags, after):
     if after is None:
         spaces[-1] = ""
     if before and after and not space:
-        spaces = [""] * len(spaces)
+        ends = after.part == TRAIL and before.part != LEAD
+        if ends and all(tag.role == "single" for tag in tags):
+            # Not within a word, but before the end of a sentence.
+            spaces[-1] = ""
+        else:
+            spaces = [""] * len(spaces)
     elif before and after and not any(spaces):
         # At the source such tags stood in a word, or at another place.
         roles = [tag.role for tag in tags]

@@ -6,7 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from keras_deepnmt.data.kept_items import TAG_KINDS, KeptItem, find_kept_items
 from keras_deepnmt.data.word_units import lacks_spaces
-from keras_deepnmt.documents.atoms import Atom, cut_atoms
+from keras_deepnmt.documents.atoms import (
+    ENDS,
+    Atom,
+    cut_atoms,
+    with_final_marks,
+)
 from keras_deepnmt.documents.tag_tree import TagNode, tag_tree
 
 _BRACKETS = {"(": ")", "[": "]", "„": "“", "“": "”", "«": "»", "»": "«"}
@@ -77,7 +82,7 @@ class Reading:
 
     def target_atoms(self, translation: str) -> list[Atom]:
         """Returns the atoms of a translation, with items for symbols."""
-        atoms = cut_atoms(translation, self.symbols)
+        atoms = with_final_marks(cut_atoms(translation, self.symbols))
         return [self._restored(atom) for atom in atoms]
 
     def _given(self, atom):
@@ -208,7 +213,7 @@ class _Reader:
 
 def _ends(letter: str) -> bool:
     """Whether no space stands before such punctuation."""
-    return letter in ".,;:!?…、。，！？" or unicodedata.category(letter) in (
+    return letter in ENDS or unicodedata.category(letter) in (
         "Pe",
         "Pf",
     )

@@ -19,6 +19,7 @@ from keras_deepnmt.server.request_limits import RequestLimits
 
 # Not at other line ends, such as U+2028.
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_BYTE_ORDER_MARK = "\ufeff"
 # A user sees how far it is.
 _FEWEST_STEPS = 4
 _SMALLEST_STEP = 8
@@ -61,7 +62,11 @@ class PageDocument:
         content, kind = self._content, self._kind
         if self._name.lower().endswith(_TEXT_ENDS):
             self._lines = _LINE.findall(_decoded(content))
-            self._texts = [line.strip() for line in self._lines]
+            # A mark before the first line stays where it is.
+            self._texts = [
+                line.removeprefix(_BYTE_ORDER_MARK).strip()
+                for line in self._lines
+            ]
         elif kind in WITH_MARKUP and not compression_of(content[:HEAD_BYTES]):
             self._texts = await _in_thread(
                 _texts, content, kind, self._languages
@@ -151,7 +156,7 @@ async def _patiently(translate_lines, texts, limits):
 
 def _decoded(content):
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(
             400, "the document is not UTF-8. Save it in this encoding."

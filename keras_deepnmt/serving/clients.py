@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -115,7 +116,8 @@ class ServingClient:
             One translation per sentence; of a string, the translation alone.
 
         Raises:
-            TypeError: if a sentence is not a string.
+            TypeError: if a sentence is not a string, or what is given has
+                another type.
             UserError: if the number of prefixes, constraints or lengths is not
                 that of the sentences.
         """
@@ -173,8 +175,7 @@ class ServingClient:
             of a string, its list alone.
 
         Raises:
-            TypeError: if a sentence is not a string.
-            UserError: as in `translate`.
+            TypeError, UserError: as in `translate`.
         """
         texts, is_one = as_sentences(texts)
         if not texts:
@@ -395,7 +396,7 @@ def _given_inputs(
         "max_length": max_lengths,
     }
     inputs = {
-        name: [value] if is_one else list(value)
+        name: _CHECKS[name]([value] if is_one else value)
         for name, value in given.items()
         if value is not None
     }
@@ -407,15 +408,44 @@ def _given_inputs(
                 f"sentence. Received: {len(values)} for {number} sentences"
             )
     if "constraints" in inputs:
-        for phrases in inputs["constraints"]:
-            refuse_one_sentence(phrases, "constraints")
-        rows = [list(phrases) for phrases in inputs["constraints"]]
+        rows = inputs["constraints"]
         # At least one column: TensorFlow Serving refuses an empty list.
         most = max(1, *map(len, rows))
         inputs["constraints"] = [
             [*row, *[""] * (most - len(row))] for row in rows
         ]
     return inputs
+
+
+def _texts(prefixes):
+    return as_sentences(prefixes, "prefixes")[0]
+
+
+def _phrases(constraints):
+    refuse_one_sentence(constraints, "constraints")
+    if not isinstance(constraints, Iterable):
+        constraints = [constraints]
+    rows = []
+    for phrases in constraints:
+        refuse_one_sentence(phrases, "constraints")
+        rows.append(as_sentences(phrases, "constraints")[0])
+    return rows
+
+
+def _lengths(max_lengths):
+    is_list = isinstance(max_lengths, Iterable)
+    lengths = list(max_lengths) if is_list else [max_lengths]
+    for length in lengths:
+        is_integer = isinstance(length, Integral)
+        if not is_list or not is_integer or isinstance(length, bool):
+            raise TypeError(
+                "`max_lengths` must hold integers, one for each sentence. "
+                f"Received: {max_lengths!r}"
+            )
+    return [int(length) for length in lengths]
+
+
+_CHECKS = {"prefix": _texts, "constraints": _phrases, "max_length": _lengths}
 
 
 def _served_hypotheses(outputs, source_truncated):

@@ -76,9 +76,9 @@ def export(
 
     Raises:
         TypeError: if `golden_sources` is a string.
-        UserError: if the version already exists, the disk is full, Keras does
-            not run on TensorFlow, the model computes NaN, or a golden sentence
-            differs.
+        UserError: if the version already exists, the translator has
+            shortlists, the disk is full, Keras does not run on TensorFlow, the
+            model computes NaN, or a golden sentence differs.
         ValueError: if the graph has a forbidden operation, or an argument is
             too small.
 

@@ -11,6 +11,7 @@ from keras_deepnmt.data.context import mark_id, tag_length
 from keras_deepnmt.decoding.hypotheses import longest_output
 from keras_deepnmt.decoding.options import SearchOptionAttributes
 from keras_deepnmt.decoding.scoring import score_targets
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import BEGIN_ID, END_ID, PADDING_ID
 from keras_deepnmt.serving.given_in_graph import (
     find_given,
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 # There is room for so many tokens of a translation: one request must not use up
 # the memory of a server.
 _LARGEST_LENGTH = 100_000
+# The white space of `str.split`: `\s` of TensorFlow is that of ASCII.
+_SPACE = "[{}]".format(
+    "".join(rf"\x{{{n:x}}}" for n in range(1 << 14) if chr(n).isspace())
+)
 
 
 class ServingGraph(SearchOptionAttributes):
@@ -45,6 +50,9 @@ class ServingGraph(SearchOptionAttributes):
         **search_options: fields of `decoding.SearchOptions` that replace the
             translator's. They are constants of the graph, except for
             `length_penalty` of the signature `translate_nbest`.
+
+    Raises:
+        UserError: if the translator has shortlists.
 
     Attributes:
         options: the `SearchOptions`.
@@ -78,6 +86,12 @@ class ServingGraph(SearchOptionAttributes):
         dtype: str = "float32",
         **search_options: Any,
     ):
+        if translator.shortlists is not None:
+            raise UserError(
+                "An export for TensorFlow Serving has no shortlists. Export "
+                "the translator without: `translator.replaced(shortlists=None)`"
+                "."
+            )
         self.model = translator.model
         self.dtype = dtype
         self._weights = [
@@ -455,10 +469,11 @@ class ServingGraph(SearchOptionAttributes):
         known = "|".join(map(re.escape, self._known_tags))
         if not known:
             return text, None
-        own = rf"(?s)\A\s*({known})(\s.*)?\z"
+        # A tag may be the beginning of another one, but not of a word.
+        own = rf"(?s)\A{_SPACE}*({known})(?:{_SPACE}+(.*))?\z"
         has_tag = tf.strings.regex_full_match(text, own)
         tags = tf.strings.regex_replace(text, own, r"\1")
-        rest = tf.strings.regex_replace(text, rf"\A\s*({known})\s*", "")
+        rest = tf.strings.regex_replace(text, own, r"\2")
         return (
             tf.where(has_tag, rest, text),
             tf.where(has_tag, tags, tf.zeros_like(tags)),

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
+
 PREPARE = ["prepare", "--quiet", "--output", "prepared"]
 TEXT = ["--source", "train.source", "--target", "train.target"]
 SMALL = ["--vocabulary-size", "25", "--drop-identical", "false"]
@@ -294,3 +296,10 @@ def test_average_of_more_checkpoints_than_there_are(refused, digits, tmp_path):
 def test_verify_of_something_else(refused, tmp_path):
     assert str(tmp_path) in refused("verify", tmp_path)
     assert "nosuch" in refused("verify", tmp_path / "nosuch")
+
+
+def test_verify_of_a_folder_for_an_engine_against_a_server(refused, tmp_path):
+    (tmp_path / EXPORT_FILE).write_text('{"format": "ctranslate2"}')
+    line = refused("verify", tmp_path, "http://127.0.0.1:1/v1/models/a")
+    assert "must be an export for TensorFlow Serving" in line
+    assert "Received: a folder for CTranslate2. Leave out the URL" in line

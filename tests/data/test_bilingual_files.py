@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.bilingual_files.contents import cut_lines
 from keras_deepnmt.data.bilingual_files.document import (
     Document,
     open_bilingual,
@@ -393,6 +394,15 @@ def test_a_text_is_not_a_translation_of_itself(tmp_path, replace):
     assert added == ["UM", "TRÊS" if replace else "dois", "QUATRO", "cinco"]
 
 
+@pytest.mark.parametrize(
+    "asked", [Asked(target_language="DE"), Asked("en", "en")]
+)
+def test_a_memory_has_no_translations_into_the_source_language(tmp_path, asked):
+    path = written(tmp_path, tmx(MEMORY))
+    with pytest.raises(UserError, match=r"line \d+: .* Received: .. for both"):
+        list(Document(path, asked).texts())
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
 def test_tables_get_a_column(tmp_path, end):
     path = tmp_path / "a.tsv"
@@ -409,6 +419,21 @@ def test_tables_get_a_column(tmp_path, end):
     asked = Asked(source_column="de", target_column="en")
     assert translated(path, asked).decode() == f"\ufeff{new}\n\n{new}{end}"
     assert json.loads(new)["more"] == {"x": 1.5}
+
+
+def test_texts_of_json_lines_keep_their_line_breaks_and_indentation(tmp_path):
+    path = tmp_path / "a.jsonl"
+    text = "\n  eins\r\n\r\n\t- zwei \n\u00a0\n drei\t\r\n"
+    path.write_text(json.dumps({"de": text}))
+    texts = [text.text for text in Document(path, COLUMNS).texts()]
+    assert texts == ["eins", "- zwei", "drei"]
+    row = json.loads(translated(path, COLUMNS))
+    assert row["translation"] == text.upper()
+
+
+def test_many_spaces_in_a_line_are_read_at_once():
+    text = "a" + " " * 30_000 + "b"
+    assert list(cut_lines(text)) == [(text, True)]
 
 
 def test_columns_in_objects_have_names_with_dots(tmp_path):
@@ -531,6 +556,26 @@ def test_a_wrong_table_is_refused_in_a_line(
     with pytest.raises(UserError, match=message) as caught:
         list(Document(tmp_path / name, asked).texts())
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((name, "source_column") for name in ("a.tmx", "a.xlf")),
+        *((name, "target_column") for name in ("a.tmx", "a.xlf")),
+        *((name, "source_language") for name in ("a.tsv", "a.jsonl")),
+        *((name, "target_language") for name in ("a.tsv", "a.jsonl")),
+        *((name, "replace_targets") for name in ("a.tsv", "a.jsonl")),
+    ],
+)
+def test_what_is_not_for_a_format_is_refused(tmp_path, name, option):
+    (tmp_path / name).write_text("a")
+    kind = {"a.xlf": "xliff"}.get(name, name[2:])
+    flag = f"--{option.replace('_', '-')}"
+    with pytest.raises(
+        UserError, match=rf"{flag} cannot be used with .*{name}, .*is {kind}: "
+    ):
+        Document(tmp_path / name, Asked(**{option: "de"}))
 
 
 def test_other_numbers_of_translations_are_refused(tmp_path):

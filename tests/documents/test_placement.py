@@ -4,6 +4,7 @@
   punctuation that was outside
 * pairs stay in each other as in the source, also where words change places
 * single tags and placeholders follow what the word before them is linked with
+* what stood before the end of the source stands before that of the translation
 * white space around them is as in the source
 """
 
@@ -141,6 +142,70 @@ def test_placeholders_follow_the_word_before(
     source, translation, links, expected
 ):
     assert put(source, translation, links) == expected
+
+
+SEEN = "Ich habe den Hund {} gesehen."
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "links", "expected"),
+    [
+        (SEEN.format("{a}"), "I saw the dog.", [(3, 3)], "I saw the dog {a}."),
+        (
+            SEEN.format("www.x.de"),
+            *("I saw the dog.", [(3, 3)], "I saw the dog www.x.de."),
+        ),
+        (
+            SEEN.format('<img src="a"/>'),
+            *("I saw the dog.", [(3, 3)], 'I saw the dog <img src="a"/>.'),
+        ),
+        ("den Hund<br/>sehen.", "see dogs.", [(1, 1)], "see dogs<br/>."),
+        ("den {a} sehen", "see it.", [(0, 1)], "see it {a}."),
+        ("Er sieht {a}", "He sees.", STRAIGHT, "He sees {a}."),
+        ("den {a} sehen !", "see it !", [(0, 1)], "see it {a} !"),
+        # Quotation marks and brackets before the end.
+        ("„a“ {a} sehen.", 'see "a".', [(0, 1)], 'see "a" {a}.'),
+        ("„a {a} sehen.“", '"see a."', [(0, 1)], '"see a {a}."'),
+        ("„a {a} sehen“.", '"see a".', [(0, 1)], '"see a {a}".'),
+        ("„a {a} sehen“", '"see a"', [(0, 1)], '"see a {a}"'),
+        # What stood after the end of the source.
+        ("Er sieht. {a}", "He sees.", STRAIGHT, "He sees. {a}"),
+        ("Er sieht. {a} {b}", "He sees.", STRAIGHT, "He sees. {a} {b}"),
+        ("Datei:{a}", "File:", STRAIGHT, "File:{a}"),
+        ("文件：{a}", "File:", STRAIGHT, "File: {a}"),
+        ("Datei: {a}", "文件：", [(0, 0), (0, 1)], "文件：{a}"),
+        ("Er sieht<br/>", "He sees.", STRAIGHT, "He sees.<br/>"),
+    ],
+)
+def test_items_stand_on_their_side_of_the_end(
+    source, translation, links, expected
+):
+    assert put(source, translation, links) == expected
+
+
+@pytest.mark.parametrize("item", ["{a}", "www.x.de", "a.txt", "<br/>"])
+def test_any_item_before_the_end_of_a_source_is_before_that_of_a_translation(
+    item,
+):
+    draw = random.Random(5)
+    # A line break at the end of a text stays there.
+    ends = [".", " !", "...", "." if item == "<br/>" else ""]
+    for _ in range(100):
+        source = [*draw.choices(["eins", "zwei,", "(drei)", "„vier“"], k=5)]
+        source.insert(draw.randrange(6), item)
+        target = draw.choices(["one", "two,", "(three)", '"four"'], k=4)
+        links = [
+            (draw.randrange(5), draw.randrange(4))
+            for _ in range(draw.randrange(9))
+        ]
+        text = put(
+            " ".join(source) + draw.choice(ends),
+            " ".join(target) + draw.choice([".", "?", " !"]),
+            links,
+        )
+        assert text[-1] in ".?!", text
+        # No part of a word or a mark before it.
+        assert re.search(rf'(^|[\s("„]){re.escape(item)}', text), text
 
 
 def test_no_space_is_left_before_punctuation():

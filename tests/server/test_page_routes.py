@@ -198,11 +198,12 @@ def test_a_text_comes_back_line_by_line(make_server):
     answer = hand_in(server, text, "Notes.TXT")
     assert answer.status_code == 200, answer.text
     assert answer.content.decode() == (
-        "EIN HUND\r\n\n  ZWEI\u2028DREI~  \nVIER\nFÜNF\nENDE"
+        "\ufeffEIN HUND\r\n\n  ZWEI\u2028DREI~  \nVIER\nFÜNF\nENDE"
     )
     assert answer.headers["X-Texts"] == "5"
     assert answer.headers["X-Texts-Cut"] == "1"
     assert all(len(batch) <= 2 for batch in server.engine.batches)
+    assert not any("\ufeff" in t for b in server.engine.batches for t in b)
 
 
 def test_lines_of_progress_come_before_the_document(server):

@@ -238,3 +238,23 @@ def test_a_password_is_not_shown():
 def test_limits_are_positive_numbers(name, value):
     with pytest.raises(UserError, match=f"`{name}` must be a positive number"):
         RestClient("http://localhost/v1/models/a", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"prefixes": "ab"}, UserError, "`prefixes` must have one value"),
+        ({"prefixes": [1, 2]}, TypeError, "`prefixes` must be a string or"),
+        ({"max_lengths": 5}, TypeError, "`max_lengths` must hold integers.* 5"),
+        ({"max_lengths": "55"}, TypeError, "`max_lengths` must hold integers"),
+        ({"max_lengths": [5, 0.5]}, TypeError, "must hold integers"),
+        ({"constraints": "ab"}, TypeError, "`constraints` must hold sentences"),
+        ({"constraints": 5}, TypeError, "`constraints` must be a string or"),
+    ],
+)
+def test_what_is_given_is_checked_before_it_is_sent(given, error, message):
+    client = RestClient("http://127.0.0.1:1/v1/models/a")
+    with pytest.raises(error, match=message):
+        client.translate(["eins", "zwei"], **given)
+    with pytest.raises(error, match=message):
+        client.translate_nbest(["eins", "zwei"], **given)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from tiny_translator import all_pairs, make_translator
 
+from keras_deepnmt.data import Shortlists
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.serving import exporting
 from keras_deepnmt.serving.exporting import export
@@ -111,6 +112,24 @@ def test_texts_with_two_axes_are_refused(loaded):
             tf.errors.InvalidArgumentError, match="must be a list of sentences"
         ):
             loaded[name](**texts)
+
+
+def test_shortlists_are_refused(translator, tmp_path):
+    sizes = [
+        tokenizer.vocabulary_size
+        for tokenizer in (
+            translator.source_tokenizer,
+            translator.target_tokenizer,
+        )
+    ]
+    one = translator.replaced(
+        shortlists=Shortlists(
+            np.zeros((sizes[0], 1), "int32"), np.array([4], "int32"), sizes[1]
+        )
+    )
+    with pytest.raises(UserError, match="has no shortlists.*shortlists=None"):
+        export(one, tmp_path / "served" / "demo")
+    assert not (tmp_path / "served").exists()
 
 
 def test_golden_sentences_are_no_string(translator, tmp_path):

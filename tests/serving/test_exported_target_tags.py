@@ -1,11 +1,13 @@
 """An export of a model with tags on the target side translates as it does."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 from tiny_translator import all_pairs, tagged_translator
 
+from keras_deepnmt.data.tags import split_tags
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange import export_onnx
 from keras_deepnmt.serving import SavedModelClient, export, exporting
@@ -85,6 +87,20 @@ def test_an_export_has_one_tag_or_takes_those_of_texts(
     described = json.loads(description.read_text())
     assert (described["tag"], described["tag_side"]) == ("<2fr>", "target")
     assert SavedModelClient(folder).translate(SOURCES[:2]) == expected
+
+
+def test_tags_are_found_where_the_translator_finds_them():
+    tags = ["2pt", "2pt-BR", "2pt+"]
+    texts = [
+        *("2pt-BR Hund", "2pt Hund", "2pt+ a  b ", "2pt", " \t2pt-BR\n"),
+        *("2pt\u00a0Hund", "\u30002pt\u2028\u00a0 Hund\n\nda", "2pt\x1fHund"),
+        *("2pt-BRHund", "2pt\u200bHund", "Hund 2pt a", "", " \u00a0"),
+    ]
+    graph = SimpleNamespace(tag=None, _known_tags=tags)
+    rest, found = ServingGraph._taken_off(graph, tf.constant(texts))
+    expected = split_tags(texts, tags)
+    assert [text.decode() for text in rest.numpy()] == expected[0]
+    assert [tag.decode() or None for tag in found.numpy()] == expected[1]
 
 
 def test_engines_without_such_a_beginning_are_refused(translator, tmp_path):

@@ -96,7 +96,7 @@ class DocumentInput:
 
     def __init__(self, options: Namespace, format: str):
         self.has_markup = format in WITH_MARKUP
-        _refuse_options(options, format, self.has_markup)
+        _refuse_options(options, format)
         languages: tuple[str | None, str | None] = None, None
         if self.has_markup:
             languages = _languages(options)
@@ -183,7 +183,7 @@ def _format(options):
     return format_of_name(path) if path.is_file() else TEXT
 
 
-def _refuse_options(options, format, has_markup):
+def _refuse_options(options, format):
     for name in _REFUSED:
         if options[name] is not None:
             raise UserError(
@@ -207,12 +207,6 @@ def _refuse_options(options, format, has_markup):
             "--errors is for plain text: a document that is not as its format "
             "says is refused."
         )
-    for name in _OF_TABLES if has_markup else _OF_MARKUP:
-        if options[name]:
-            raise UserError(
-                f"{_option(name)} cannot be used with {options.input}, which "
-                f"is {format}."
-            )
 
 
 def _languages(options):

@@ -15,7 +15,9 @@ from keras_deepnmt.data.bilingual_files.xml_reader import (
 
 OPEN, CLOSE, SINGLE = "open", "close", "single"
 _SPACES = re.compile(r"[ \t\r\n]+")
-_BREAKS = re.compile(r"[ \t]*(?:\r?\n|\r)[ \t\r\n]*")
+# Not tried again at each space of many.
+_BREAKS = re.compile(r"(?<![ \t])[ \t]*(?:\r?\n|\r)[ \t\r\n]*")
+_AROUND_LINES = re.compile(rf"{_BREAKS.pattern}|\A[ \t]+|(?<![ \t])[ \t]+\Z")
 # Elements around text that is translated, in XLIFF 1.2, XLIFF 2 and TMX.
 _AROUND_TEXT = frozenset({"g", "mrk", "pc", "hi"})
 # Codes that begin and end something, by the attributes that pair them.
@@ -231,21 +233,30 @@ def _parts_of(tokens, keeps_spaces):
 
 
 def _lines(text):
-    parts, place = [], 0
-    for match in _BREAKS.finditer(text):
-        parts += _line(text[place : match.start()])
-        parts.append(Part(escaped(match[0])))
+    return [
+        _text_part([piece]) if is_text else Part(escaped(piece))
+        for piece, is_text in cut_lines(text)
+    ]
+
+
+def cut_lines(text: str) -> Iterator[tuple[str, bool]]:
+    r"""Yields the lines of a text, and the white space between and around them.
+
+    Returns:
+        Pairs of a piece and whether it is a line. The pieces are the text.
+
+    Example:
+    >>> list(cut_lines("a dog\r\n  a cat"))
+    [('a dog', True), ('\r\n  ', False), ('a cat', True)]
+    """
+    place = 0
+    for match in _AROUND_LINES.finditer(text):
+        if place < match.start():
+            yield text[place : match.start()], True
+        yield match[0], False
         place = match.end()
-    return [*parts, *_line(text[place:])]
-
-
-def _line(text):
-    before = text[: len(text) - len(text.lstrip(" \t"))]
-    rest = text[len(before) :]
-    after = rest[len(rest.rstrip(" \t")) :]
-    middle = rest[: len(rest) - len(after)]
-    parts = [Part(before), _text_part([middle]), Part(after)]
-    return [part for part in parts if part.raw]
+    if place < len(text):
+        yield text[place:], True
 
 
 def _text_part(tokens):

@@ -31,6 +31,14 @@ READERS = {
 # Whose markup is kept in any case, since it is no text.
 WITH_MARKUP = ("xliff", "tmx")
 TABLES = ("tsv", "jsonl")
+# What is asked of some formats alone.
+_ONLY = {
+    "source_language": WITH_MARKUP,
+    "target_language": WITH_MARKUP,
+    "replace_targets": WITH_MARKUP,
+    "source_column": TABLES,
+    "target_column": TABLES,
+}
 _NAME = re.compile(
     r"\.(?:(?P<tsv>tsv)|(?P<jsonl>jsonl|ndjson)|(?P<tmx>tmx)"
     r"|(?P<xliff>xlf|xliff|sdlxliff|mxliff|mqxliff))(?:\.(?:gz|xz|zst|bz2))?$",
@@ -104,7 +112,8 @@ class Document:
         format: Its format.
 
     Raises:
-        UserError: if it cannot be read or is plain text.
+        UserError: if it cannot be read, is plain text, or what is asked of it
+            is not for its format.
 
     Example:
     >>> size = Path("a.tsv").write_text("de\nein Hund\n")
@@ -122,8 +131,20 @@ class Document:
         self._file = LineReader(path)
         self.path = self._file.path
         self.format = format or document_format(self._file)
-        self._reader = open_bilingual(self._file, asked or Asked(), self.format)
+        asked = asked or Asked()
+        self._reader = open_bilingual(self._file, asked, self.format)
+        self._refuse_unfit(asked)
         self._is_xml = self.format in WITH_MARKUP
+
+    def _refuse_unfit(self, asked):
+        for name, formats in _ONLY.items():
+            if getattr(asked, name) and self.format not in formats:
+                option = f"--{name.replace('_', '-')}"
+                raise UserError(
+                    f"{option} cannot be used with {self.path}, which is "
+                    f"{self.format}: it is for {' and '.join(formats)}. Leave "
+                    "it out."
+                )
 
     @property
     def left(self) -> Counter:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.contents import Part
+from keras_deepnmt.data.bilingual_files.contents import Part, cut_lines
 from keras_deepnmt.data.bilingual_files.entries import (
     Edit,
     Entry,
@@ -162,13 +162,9 @@ class JsonLinesFile(_Table):
             before = line[: line.rindex("}")].rstrip()
             end = place + len(before.encode())
             lines = [
-                part
-                for row in text.split("\n")
-                for part in (
-                    _PlainPart(row, row if row.strip() else None),
-                    _PlainPart("\n"),
-                )
-            ][:-1]
+                _PlainPart(piece, piece if is_line and piece.strip() else None)
+                for piece, is_line in cut_lines(text)
+            ]
 
             def edits(inside, end=end, new=new):
                 value = json.dumps(inside, ensure_ascii=False)

@@ -84,6 +84,7 @@ class TmxFile:
 
     def entries(self) -> Iterator[Entry]:
         for unit, source, target in self._matched():
+            self._refuse_same_language(unit)
             if source is None:
                 continue
             has_target = target is not None and target.segment is not None
@@ -140,6 +141,16 @@ class TmxFile:
                 f"{self._file.path}: has no text in "
                 f"{self._asked.source_language or self._header_language}. Its "
                 f"languages: {shown}. Give another `--source-language`."
+            )
+
+    def _refuse_same_language(self, unit):
+        language = self._source_language(unit)
+        if language.lower() == self._target_language.lower():
+            raise UserError(
+                f"{self._file.path}, line {unit.element.line}: the target "
+                "language must be another one than the source language. "
+                f"Received: {self._target_language} for both. Give another "
+                "`--target-language`, or the `--source-language`."
             )
 
     def _source_language(self, unit):
