@@ -428,6 +428,7 @@ def test_a_document_is_handed_in_and_back(visit, tmp_path):
     user = visit()
     file = tmp_path / "notes.txt"
     file.write_text("ein Hund\n\nzwei\n")
+    user.page.focus("#file")
     user.page.set_input_files("#file", file)
     user.sees("2 texts translated.", "#document-status")
     with user.page.expect_download() as download:
@@ -473,6 +474,7 @@ def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
     bar = user.page.get_by_role("progressbar", name="Texts translated")
     with slow_lines(shared_server) as (may_go, begun):
         user.page.set_input_files("#file", file)
+        user.page.focus("#text")
         user.sees("0 of 12", "#document-count")
         assert bar.get_attribute("value") == "0"
         found = Axe().run(user.page).response["violations"]
@@ -484,7 +486,8 @@ def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
         may_go.release(2)
         user.sees("12 texts translated.", "#document-status")
     assert bar.is_hidden()
-    assert user.page.evaluate("document.activeElement.download")
+    # Who types meanwhile goes on where they were.
+    assert user.page.evaluate("document.activeElement.id") == "text"
     # A screen reader hears it now and then.
     assert [text for text in spoken.json_value() if text] == [
         "4 of 12 texts are translated.",

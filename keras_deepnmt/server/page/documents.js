@@ -6,7 +6,12 @@ import { byId, make } from "./elements.js";
 const SPOKEN_PARTS = 4;
 
 export function startDocuments({ modelOf, maxBytes, onfailure }) {
-  const [drop, input, status] = ["drop", "file", "document-status"].map(byId);
+  const [section, drop, input, status] = [
+    "document",
+    "drop",
+    "file",
+    "document-status",
+  ].map(byId);
   const [work, spoken, bar, count, cancel] = [
     "document-work",
     "document-spoken",
@@ -75,7 +80,9 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     say(`${texts} ${texts === 1 ? "text" : "texts"} translated. `);
     if (cut) status.append(`${cut} of them have a sentence that is too long. `);
     status.append(link);
-    link.focus();
+    // Who does something else meanwhile is not taken away from it.
+    const { activeElement: active, body } = document;
+    if (active === body || section.contains(active)) link.focus();
   }
 
   function say(text, isBad = false) {
