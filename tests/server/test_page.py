@@ -521,12 +521,32 @@ def test_a_document_can_be_cancelled_with_the_keyboard(
 
 def test_a_document_may_be_dropped_anywhere(visit):
     user = visit()
+    drop_document(user)
+    user.sees("must be plain text", "#document-status")
+
+
+@pytest.fixture
+def export(shared_server, monkeypatch):
+    """The models are as those of CTranslate2."""
+    engine = shared_server.engine
+    monkeypatch.setattr(engine, "tasks", {})
+    return engine
+
+
+def test_a_model_that_translates_no_documents_says_so(visit, export):
+    user = visit()
+    drop_document(user)
+    user.sees("one translates no documents", ".card .message.bad")
+    assert user.page.locator("#document").is_hidden()
+    assert not any("page/document" in url for url in user.addresses)
+
+
+def drop_document(user):
     data = user.page.evaluate_handle(
         "() => { const data = new DataTransfer();"
         "data.items.add(new File(['ein Hund'], 'a.docx')); return data; }"
     )
     user.page.dispatch_event("body", "drop", {"dataTransfer": data})
-    user.sees("must be plain text", "#document-status")
 
 
 @pytest.mark.thorough

@@ -5,7 +5,8 @@ import { byId, make } from "./elements.js";
 // So many parts of a document are told to screen readers.
 const SPOKEN_PARTS = 4;
 
-export function startDocuments({ modelOf, maxBytes, onfailure }) {
+// `onrefused(text)`: says it elsewhere, since the card is hidden.
+export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
   const [section, drop, input, status] = [
     "document",
     "drop",
@@ -22,8 +23,13 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
   let running = null;
 
   async function translate(file) {
-    if (!file || running) return;
     const model = modelOf();
+    if (file && !model.tasks.includes("lines")) {
+      const why = "it is an export, which only translates sentences";
+      onrefused(`${model.name} translates no documents: ${why}.`);
+      return;
+    }
+    if (!file || running) return;
     if (file.size > maxBytes) {
       say(`${file.name} is too large: the server takes ${maxBytes} bytes.`, true);
       return;

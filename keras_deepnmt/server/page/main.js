@@ -252,6 +252,7 @@ async function start() {
   startDocuments({
     modelOf: () => panes[0].model,
     maxBytes: offered.max_bytes,
+    onrefused: (text) => panes[0].say(text, true),
     onfailure: askForKey,
   });
   if (!matchMedia("(pointer: coarse)").matches) page.text.focus();
