@@ -308,6 +308,16 @@ def test_another_translation_can_be_looked_into(visit):
         .inner_text()
         .startswith("EIN HUND!")
     )
+    # Without an answer nothing is seen of the translation before.
+    user.page.locator("details").first.wait_for()
+    user.page.route("**/page/inspect", lambda route: route.abort())
+    user.page.locator(".others button").nth(0).click()
+    user.sees("No look inside the model", ".message")
+    assert user.page.locator("details").count() == 0
+    user.page.unroute("**/page/inspect")
+    user.page.locator(".others button").nth(1).click()
+    user.page.locator("details").first.wait_for()
+    assert not user.page.locator(".card .message").first.inner_text()
 
 
 @pytest.mark.thorough

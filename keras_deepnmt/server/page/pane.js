@@ -221,6 +221,8 @@ export class Pane {
   async choose(place) {
     this.chosen = place;
     this.inspection = null;
+    this.say("");
+    this.inside.replaceChildren();
     this.show();
     await this.inspect();
   }
