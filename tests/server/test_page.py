@@ -540,11 +540,18 @@ def export(shared_server, monkeypatch):
     """The models are as those of CTranslate2."""
     engine = shared_server.engine
     monkeypatch.setattr(engine, "tasks", {})
+    monkeypatch.setattr(engine, "signatures", ("translate_nbest",))
     return engine
 
 
-def test_a_model_that_translates_no_documents_says_so(visit, export):
-    user = visit()
+def test_only_what_a_model_can_do_is_offered(visit, export):
+    user = visit(path="/#text=ein+Hund&begin=A")
+    user.sees("EIN HUND")
+    # It cannot go on from the beginning in the address, either.
+    assert user.page.locator("#begin").is_hidden()
+    assert "begin=A" not in user.page.url
+    assert user.page.locator(".translation button").count() == 0
+    assert user.page.locator(".caption").inner_text() == "score"
     drop_document(user)
     user.sees("one translates no documents", ".card .message.bad")
     assert user.page.locator("#document").is_hidden()

@@ -92,7 +92,7 @@ def test_the_page_knows_the_models(make_server):
         "target": "en",
         "is_ready": True,
         "most_translations": 3,
-        "tasks": ["inspect", "lines"],
+        "tasks": ["complete", "inspect", "lines"],
     }
 
 
@@ -186,6 +186,8 @@ def test_some_engines_complete_no_beginning(make_server):
     engine = Capitals()
     engine.signatures = ("serving_default", "translate_nbest")
     server = make_server(engine=engine)
+    models = server.client.get("/page/models").json()["models"]
+    assert models[0]["tasks"] == ["inspect", "lines"]
     found = ask(server, "translate", text="a", prefix="B")
     assert "cannot complete a given beginning" in error(found, 400)
     assert ask(server, "translate", text="a").status_code == 200

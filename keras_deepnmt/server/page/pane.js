@@ -8,7 +8,8 @@ import { showWords } from "./words.js";
 let count = 0;
 
 export class Pane {
-  // `onbegin(text)`: the user wants a translation that begins so.
+  // `onbegin(before, word)`: the user wants to change a word, and what follows
+  // it; none where a translation cannot be completed.
   constructor(model, { titled, onbegin }) {
     this.model = model;
     this.onbegin = onbegin;
@@ -20,7 +21,7 @@ export class Pane {
     this.caption = make(
       "p",
       { class: "soft caption", hidden: true },
-      make("span", {}, "Choose a word to write on from there."),
+      make("span", {}, onbegin ? "Choose a word to write on from there." : ""),
       make("span", {}, "score"),
     );
     this.others = make("ol", { class: "others", "aria-label": "Translations" });
@@ -134,7 +135,8 @@ export class Pane {
       ...side(1),
       label: "Translation, word by word",
       lang: this.model.target,
-      onpick: (number) => this.editFrom(parts, number),
+      isPlain: !this.onbegin && !this.model.tasks.includes("inspect"),
+      onpick: this.onbegin && ((number) => this.editFrom(parts, number)),
     });
     const source = showWords(this.inspection?.source ?? [], {
       ...side(0),

@@ -2,8 +2,12 @@
 import { make } from "./elements.js";
 
 // `parts`: texts with the numbers of their words, `null` between words.
+// `isPlain`: there is nothing to see or do at a word.
 // Returns the element and the button of each word.
-export function showWords(parts, { label, lang, onfocus, onleave, onpick }) {
+export function showWords(
+  parts,
+  { label, lang, isPlain = false, onfocus, onleave, onpick },
+) {
   const buttons = [];
   const box = make("div", {
     class: "words",
@@ -17,15 +21,17 @@ export function showWords(parts, { label, lang, onfocus, onleave, onpick }) {
       box.append(text);
       continue;
     }
-    const button = make("button", {
-      type: "button",
-      tabindex: buttons.length ? -1 : 0,
-      onmouseenter: () => onfocus(number),
-      onmouseleave: onleave,
-      onfocus: () => onfocus(number),
-      onblur: onleave,
-      onclick: () => onpick?.(number),
-    });
+    const button = isPlain
+      ? make("span")
+      : make("button", {
+          type: "button",
+          tabindex: buttons.length ? -1 : 0,
+          onmouseenter: () => onfocus(number),
+          onmouseleave: onleave,
+          onfocus: () => onfocus(number),
+          onblur: onleave,
+          onclick: () => onpick?.(number),
+        });
     button.append(text);
     buttons.push(button);
     box.append(button);
