@@ -236,6 +236,39 @@ def test_the_pointer_shows_aligned_words(visit):
     assert user.linked() == []
 
 
+def test_the_focus_stays_at_its_word(visit):
+    user = visit()
+    user.type("ein Hund")
+    user.sees("ein Hund", ".source-words")
+    held = []
+    user.page.route("**/page/inspect", lambda route: held.append(route))
+    user.word("Hund", ".source-words").focus()
+    with user.page.expect_request("**/page/inspect"):
+        # As if it had been typed a moment before.
+        user.page.evaluate(
+            "text => { const field = document.querySelector('#text');"
+            "field.value = text; field.dispatchEvent(new Event('input')); }",
+            "zwei alte Hunde",
+        )
+    user.sees("ZWEI")
+    assert focused(user) == "alte"
+    user.word("ZWEI").focus()
+    user.page.keyboard.press("End")
+    assert focused(user) == "HUNDE"
+    held[0].continue_()
+    user.page.locator("details").first.wait_for()
+    assert focused(user) == "HUNDE"
+    assert sorted(user.linked()) == ["HUNDE", "Hunde"]
+    user.page.keyboard.press("ArrowLeft")
+    assert focused(user) == "ALTE"
+    tab_stops = user.page.locator(".translation button[tabindex='0']")
+    assert tab_stops.all_inner_texts() == ["ALTE"]
+
+
+def focused(user):
+    return user.page.evaluate("document.activeElement.innerText")
+
+
 def test_attention_and_the_layers_of_papers_are_shown(visit):
     user = visit()
     user.type("ein Hund")

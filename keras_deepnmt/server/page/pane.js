@@ -3,7 +3,7 @@ import { ask } from "./asking.js";
 import { differing, wordsOf } from "./differences.js";
 import { make } from "./elements.js";
 import { drawMap } from "./maps.js";
-import { showWords } from "./words.js";
+import { focusedWord, showWords } from "./words.js";
 
 let count = 0;
 
@@ -112,6 +112,10 @@ export class Pane {
     // The words are those of the model's answer, once it is there.
     const parts = this.inspection?.target ?? plainParts(this.text);
     const links = this.inspection?.links ?? [];
+    const held = [this.sourceWords, this.translation].map(focusedWord);
+    // Until the answer is there, the sentence is shown only to keep the focus.
+    const sourceParts =
+      this.inspection?.source ?? (held[0] < 0 ? [] : plainParts(this.state.text));
     const aligned = (from, number) =>
       links
         .filter((pair) => pair[from] === number)
@@ -138,7 +142,7 @@ export class Pane {
       isPlain: !this.onbegin && !this.model.tasks.includes("inspect"),
       onpick: this.onbegin && ((number) => this.editFrom(parts, number)),
     });
-    const source = showWords(this.inspection?.source ?? [], {
+    const source = showWords(sourceParts, {
       ...side(0),
       label: "Sentence, word by word",
       lang: this.model.source,
@@ -160,10 +164,12 @@ export class Pane {
     }
     this.markGiven(parts, target.buttons);
     if (this.compared !== null) markWords(target, parts, this.compared);
-    const focused = this.translation.contains(document.activeElement);
     this.translation.replaceChildren(target.box);
-    if (focused) target.buttons[0]?.focus();
     this.sourceWords.replaceChildren(...(source.buttons.length ? [source.box] : []));
+    for (const [side, number] of [[source, held[0]], [target, held[1]]]) {
+      const last = side.buttons.length - 1;
+      if (number >= 0 && last >= 0) side.focus(Math.min(number, last));
+    }
   }
 
   markGiven(parts, buttons) {

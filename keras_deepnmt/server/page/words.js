@@ -3,7 +3,7 @@ import { make } from "./elements.js";
 
 // `parts`: texts with the numbers of their words, `null` between words.
 // `isPlain`: there is nothing to see or do at a word.
-// Returns the element and the button of each word.
+// Returns the element, the button of each word, and what gives the focus to one.
 export function showWords(
   parts,
   { label, lang, isPlain = false, onfocus, onleave, onpick },
@@ -36,6 +36,11 @@ export function showWords(
     buttons.push(button);
     box.append(button);
   }
+  const focus = (number) => {
+    for (const button of buttons) button.tabIndex = -1;
+    buttons[number].tabIndex = 0;
+    buttons[number].focus();
+  };
   box.addEventListener("keydown", (event) => {
     const at = buttons.indexOf(document.activeElement);
     const to = {
@@ -46,9 +51,11 @@ export function showWords(
     }[event.key];
     if (at < 0 || buttons[to] === undefined) return;
     event.preventDefault();
-    buttons[at].tabIndex = -1;
-    buttons[to].tabIndex = 0;
-    buttons[to].focus();
+    focus(to);
   });
-  return { box, buttons };
+  return { box, buttons, focus };
 }
+
+// The number of the word in an element that has the focus; -1 if none has it.
+export const focusedWord = (element) =>
+  [...element.querySelectorAll(".words button")].indexOf(document.activeElement);
