@@ -482,6 +482,8 @@ def test_a_document_is_handed_in_and_back(visit, tmp_path):
     file.write_text("a" * 6_000)
     user.page.set_input_files("#file", file)
     user.sees("too large", "#document-status")
+    # A browser says nothing of a file that is chosen already.
+    assert user.page.input_value("#file") == ""
 
 
 @contextlib.contextmanager
@@ -526,6 +528,8 @@ def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
         user.sees("4 of 12", "#document-count")
         values = bar.evaluate("bar => [bar.value, bar.max]")
         assert values == [4, 12]
+        drop_document(user)
+        user.sees("a.docx is not taken: another", "#document-status")
         may_go.release(2)
         user.sees("12 texts translated.", "#document-status")
     assert bar.is_hidden()

@@ -24,12 +24,19 @@ export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
 
   async function translate(file) {
     const model = modelOf();
-    if (file && !model.tasks.includes("lines")) {
+    // The same file can be chosen again.
+    input.value = "";
+    if (!file) return;
+    if (!model.tasks.includes("lines")) {
       const why = "it is an export, which only translates sentences";
       onrefused(`${model.name} translates no documents: ${why}.`);
       return;
     }
-    if (!file || running) return;
+    if (running) {
+      const why = "another document is being translated";
+      say(`${file.name} is not taken: ${why}. Hand it in afterwards.`, true);
+      return;
+    }
     if (file.size > maxBytes) {
       say(`${file.name} is too large: the server takes ${maxBytes} bytes.`, true);
       return;
@@ -58,7 +65,6 @@ export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
     } finally {
       running = null;
       work.hidden = true;
-      input.value = "";
     }
   }
 
