@@ -568,6 +568,17 @@ def test_a_document_can_be_cancelled_with_the_keyboard(
 
 def test_a_document_may_be_dropped_anywhere(visit):
     user = visit()
+    text = user.page.evaluate_handle(
+        "() => { const data = new DataTransfer();"
+        "data.setData('text/plain', 'ein Hund'); return data; }"
+    )
+    user.page.dispatch_event("body", "dragover", {"dataTransfer": text})
+    assert user.page.locator("#drop.over").count() == 0
+    data = a_document(user)
+    user.page.dispatch_event("body", "dragover", {"dataTransfer": data})
+    assert user.page.locator("#drop.over").count() == 1
+    user.page.dispatch_event("body", "drop", {"dataTransfer": text})
+    assert user.page.locator("#drop.over").count() == 0
     drop_document(user)
     user.sees("must be plain text", "#document-status")
 
@@ -595,11 +606,15 @@ def test_only_what_a_model_can_do_is_offered(visit, export):
     assert not any("page/document" in url for url in user.addresses)
 
 
-def drop_document(user):
-    data = user.page.evaluate_handle(
+def a_document(user):
+    return user.page.evaluate_handle(
         "() => { const data = new DataTransfer();"
         "data.items.add(new File(['ein Hund'], 'a.docx')); return data; }"
     )
+
+
+def drop_document(user):
+    data = a_document(user)
     user.page.dispatch_event("body", "drop", {"dataTransfer": data})
 
 

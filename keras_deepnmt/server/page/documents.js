@@ -106,6 +106,8 @@ export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
   input.addEventListener("change", () => translate(input.files[0]));
   // Anywhere on the page, so that a browser does not open the file instead.
   addEventListener("dragover", (event) => {
+    // Text may be dragged, too.
+    if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     drop.classList.add("over");
   });
@@ -113,9 +115,9 @@ export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
     if (!event.relatedTarget) drop.classList.remove("over");
   });
   addEventListener("drop", (event) => {
+    drop.classList.remove("over");
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
-    drop.classList.remove("over");
     translate(event.dataTransfer.files[0]);
   });
 }
