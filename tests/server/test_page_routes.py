@@ -9,7 +9,9 @@ from importlib import resources
 import pytest
 from toy_server import MODELS, SECONDS, Capitals, look_inside
 
+from keras_deepnmt.data.bilingual_files.document import ENDINGS, WITH_MARKUP
 from keras_deepnmt.data.directions import Direction
+from keras_deepnmt.server.page_documents import _TEXT_ENDS
 from keras_deepnmt.server.request_limits import RequestLimits
 
 XLIFF = """<?xml version="1.0" encoding="utf-8"?>
@@ -238,6 +240,12 @@ def test_xliff_and_tmx_come_back_with_translations(server):
     assert re.search(r"<target[^>]*>EIN HUND</target>", answer)
     answer = hand_in(server, TMX, "a.tmx").text
     assert "<seg>EIN HUND</seg>" in answer and "<seg>ein Hund</seg>" in answer
+
+
+def test_the_page_lets_all_documents_be_chosen_that_the_server_takes(server):
+    [offered] = re.findall('accept="(.*)"', server.client.get("/").text)
+    endings = [f".{end}" for kind in WITH_MARKUP for end in ENDINGS[kind]]
+    assert sorted(offered.split(",")) == sorted([*_TEXT_ENDS, *endings])
 
 
 def test_a_document_has_one_of_several_source_languages(make_server):
