@@ -67,6 +67,11 @@ class Engine:
     signatures: tuple[str, ...] = tuple(ROW_INPUTS)
     tasks: Mapping[str, TaskFunction] = {}
 
+    @property
+    def completes(self) -> bool:
+        """Whether it can translate with a given beginning."""
+        return "translate_given" in self.signatures
+
     def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Compiles and loads all that the engine needs for any request.
 

@@ -41,7 +41,8 @@ class PageModel(BaseModel):
     is_ready: bool
     most_translations: int = Field(description="The number of its beams.")
     tasks: list[str] = Field(
-        description="`inspect` and `lines`, where the model can do this."
+        description="`complete` (a given beginning), `inspect` and `lines`, "
+        "where the model can do this."
     )
 
 
@@ -150,7 +151,7 @@ def page_routes(
                     "target": direction.target,
                     "is_ready": model.is_ready,
                     "most_translations": model.current.engine.most_hypotheses,
-                    "tasks": sorted(model.current.engine.tasks),
+                    "tasks": _tasks(model.current.engine),
                 }
                 for model in models.by_name.values()
                 for direction in model.directions
@@ -318,6 +319,10 @@ def _body(form):
             },
         }
     }
+
+
+def _tasks(engine):
+    return sorted([*engine.tasks, *(["complete"] if engine.completes else [])])
 
 
 def _choice(model, direction):

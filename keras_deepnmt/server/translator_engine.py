@@ -64,6 +64,11 @@ class TranslatorEngine(Engine):
         self._state = translator.search_state
         self._graph = None
 
+    @property
+    def completes(self) -> bool:
+        # By a graph of TensorFlow.
+        return keras.config.backend() == "tensorflow"
+
     def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         translator, batch_size = self._translator, self._translator.batch_size
         shapes = []

@@ -236,6 +236,39 @@ def test_the_pointer_shows_aligned_words(visit):
     assert user.linked() == []
 
 
+def test_the_focus_stays_at_its_word(visit):
+    user = visit()
+    user.type("ein Hund")
+    user.sees("ein Hund", ".source-words")
+    held = []
+    user.page.route("**/page/inspect", lambda route: held.append(route))
+    user.word("Hund", ".source-words").focus()
+    with user.page.expect_request("**/page/inspect"):
+        # As if it had been typed a moment before.
+        user.page.evaluate(
+            "text => { const field = document.querySelector('#text');"
+            "field.value = text; field.dispatchEvent(new Event('input')); }",
+            "zwei alte Hunde",
+        )
+    user.sees("ZWEI")
+    assert focused(user) == "alte"
+    user.word("ZWEI").focus()
+    user.page.keyboard.press("End")
+    assert focused(user) == "HUNDE"
+    held[0].continue_()
+    user.page.locator("details").first.wait_for()
+    assert focused(user) == "HUNDE"
+    assert sorted(user.linked()) == ["HUNDE", "Hunde"]
+    user.page.keyboard.press("ArrowLeft")
+    assert focused(user) == "ALTE"
+    tab_stops = user.page.locator(".translation button[tabindex='0']")
+    assert tab_stops.all_inner_texts() == ["ALTE"]
+
+
+def focused(user):
+    return user.page.evaluate("document.activeElement.innerText")
+
+
 def test_attention_and_the_layers_of_papers_are_shown(visit):
     user = visit()
     user.type("ein Hund")
@@ -308,6 +341,16 @@ def test_another_translation_can_be_looked_into(visit):
         .inner_text()
         .startswith("EIN HUND!")
     )
+    # Without an answer nothing is seen of the translation before.
+    user.page.locator("details").first.wait_for()
+    user.page.route("**/page/inspect", lambda route: route.abort())
+    user.page.locator(".others button").nth(0).click()
+    user.sees("No look inside the model", ".message")
+    assert user.page.locator("details").count() == 0
+    user.page.unroute("**/page/inspect")
+    user.page.locator(".others button").nth(1).click()
+    user.page.locator("details").first.wait_for()
+    assert not user.page.locator(".card .message").first.inner_text()
 
 
 @pytest.mark.thorough
@@ -428,6 +471,7 @@ def test_a_document_is_handed_in_and_back(visit, tmp_path):
     user = visit()
     file = tmp_path / "notes.txt"
     file.write_text("ein Hund\n\nzwei\n")
+    user.page.focus("#file")
     user.page.set_input_files("#file", file)
     user.sees("2 texts translated.", "#document-status")
     with user.page.expect_download() as download:
@@ -438,6 +482,8 @@ def test_a_document_is_handed_in_and_back(visit, tmp_path):
     file.write_text("a" * 6_000)
     user.page.set_input_files("#file", file)
     user.sees("too large", "#document-status")
+    # A browser says nothing of a file that is chosen already.
+    assert user.page.input_value("#file") == ""
 
 
 @contextlib.contextmanager
@@ -473,6 +519,7 @@ def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
     bar = user.page.get_by_role("progressbar", name="Texts translated")
     with slow_lines(shared_server) as (may_go, begun):
         user.page.set_input_files("#file", file)
+        user.page.focus("#text")
         user.sees("0 of 12", "#document-count")
         assert bar.get_attribute("value") == "0"
         found = Axe().run(user.page).response["violations"]
@@ -481,10 +528,13 @@ def test_it_is_shown_how_far_a_document_is(visit, shared_server, tmp_path):
         user.sees("4 of 12", "#document-count")
         values = bar.evaluate("bar => [bar.value, bar.max]")
         assert values == [4, 12]
+        drop_document(user)
+        user.sees("a.docx is not taken: another", "#document-status")
         may_go.release(2)
         user.sees("12 texts translated.", "#document-status")
     assert bar.is_hidden()
-    assert user.page.evaluate("document.activeElement.download")
+    # Who types meanwhile goes on where they were.
+    assert user.page.evaluate("document.activeElement.id") == "text"
     # A screen reader hears it now and then.
     assert [text for text in spoken.json_value() if text] == [
         "4 of 12 texts are translated.",
@@ -518,12 +568,54 @@ def test_a_document_can_be_cancelled_with_the_keyboard(
 
 def test_a_document_may_be_dropped_anywhere(visit):
     user = visit()
-    data = user.page.evaluate_handle(
+    text = user.page.evaluate_handle(
+        "() => { const data = new DataTransfer();"
+        "data.setData('text/plain', 'ein Hund'); return data; }"
+    )
+    user.page.dispatch_event("body", "dragover", {"dataTransfer": text})
+    assert user.page.locator("#drop.over").count() == 0
+    data = a_document(user)
+    user.page.dispatch_event("body", "dragover", {"dataTransfer": data})
+    assert user.page.locator("#drop.over").count() == 1
+    user.page.dispatch_event("body", "drop", {"dataTransfer": text})
+    assert user.page.locator("#drop.over").count() == 0
+    drop_document(user)
+    user.sees("must be plain text", "#document-status")
+
+
+@pytest.fixture
+def export(shared_server, monkeypatch):
+    """The models are as those of CTranslate2."""
+    engine = shared_server.engine
+    monkeypatch.setattr(engine, "tasks", {})
+    monkeypatch.setattr(engine, "signatures", ("translate_nbest",))
+    return engine
+
+
+def test_only_what_a_model_can_do_is_offered(visit, export):
+    user = visit(path="/#text=ein+Hund&begin=A")
+    user.sees("EIN HUND")
+    # It cannot go on from the beginning in the address, either.
+    assert user.page.locator("#begin").is_hidden()
+    assert "begin=A" not in user.page.url
+    assert user.page.locator(".translation button").count() == 0
+    assert user.page.locator(".caption").inner_text() == "score"
+    drop_document(user)
+    user.sees("one translates no documents", ".card .message.bad")
+    assert user.page.locator("#document").is_hidden()
+    assert not any("page/document" in url for url in user.addresses)
+
+
+def a_document(user):
+    return user.page.evaluate_handle(
         "() => { const data = new DataTransfer();"
         "data.items.add(new File(['ein Hund'], 'a.docx')); return data; }"
     )
+
+
+def drop_document(user):
+    data = a_document(user)
     user.page.dispatch_event("body", "drop", {"dataTransfer": data})
-    user.sees("must be plain text", "#document-status")
 
 
 @pytest.mark.thorough

@@ -9,7 +9,9 @@ from importlib import resources
 import pytest
 from toy_server import MODELS, SECONDS, Capitals, look_inside
 
+from keras_deepnmt.data.bilingual_files.document import ENDINGS, WITH_MARKUP
 from keras_deepnmt.data.directions import Direction
+from keras_deepnmt.server.page_documents import _TEXT_ENDS
 from keras_deepnmt.server.request_limits import RequestLimits
 
 XLIFF = """<?xml version="1.0" encoding="utf-8"?>
@@ -92,7 +94,7 @@ def test_the_page_knows_the_models(make_server):
         "target": "en",
         "is_ready": True,
         "most_translations": 3,
-        "tasks": ["inspect", "lines"],
+        "tasks": ["complete", "inspect", "lines"],
     }
 
 
@@ -186,6 +188,8 @@ def test_some_engines_complete_no_beginning(make_server):
     engine = Capitals()
     engine.signatures = ("serving_default", "translate_nbest")
     server = make_server(engine=engine)
+    models = server.client.get("/page/models").json()["models"]
+    assert models[0]["tasks"] == ["inspect", "lines"]
     found = ask(server, "translate", text="a", prefix="B")
     assert "cannot complete a given beginning" in error(found, 400)
     assert ask(server, "translate", text="a").status_code == 200
@@ -237,6 +241,12 @@ def test_xliff_and_tmx_come_back_with_translations(server):
     assert re.search(r"<target[^>]*>EIN HUND</target>", answer)
     answer = hand_in(server, TMX, "a.tmx").text
     assert "<seg>EIN HUND</seg>" in answer and "<seg>ein Hund</seg>" in answer
+
+
+def test_the_page_lets_all_documents_be_chosen_that_the_server_takes(server):
+    [offered] = re.findall('accept="(.*)"', server.client.get("/").text)
+    endings = [f".{end}" for kind in WITH_MARKUP for end in ENDINGS[kind]]
+    assert sorted(offered.split(",")) == sorted([*_TEXT_ENDS, *endings])
 
 
 def test_a_document_has_one_of_several_source_languages(make_server):

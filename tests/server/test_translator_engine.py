@@ -3,6 +3,7 @@
 * a full batch is searched by a program which sentences leave when they are over
 * no request compiles anything after the warm-up
 * its translations are those of the translator
+* it completes a given beginning with TensorFlow alone
 * short sentences are not padded to save programs that are there already
 """
 
@@ -75,3 +76,12 @@ def test_full_batches_are_at_most_doubled(longest):
     assert lengths[0] <= 16 and lengths[-1] >= longest
     for before, after in zip(lengths, lengths[1:], strict=False):
         assert after <= 2 * before
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_beginning_is_completed_with_tensorflow(
+    translator, monkeypatch, backend
+):
+    engine = TranslatorEngine(translator, 40)
+    monkeypatch.setattr("keras.config.backend", lambda: backend)
+    assert engine.completes == (backend == "tensorflow")

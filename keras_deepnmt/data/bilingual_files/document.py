@@ -39,11 +39,15 @@ _ONLY = {
     "source_column": TABLES,
     "target_column": TABLES,
 }
-_NAME = re.compile(
-    r"\.(?:(?P<tsv>tsv)|(?P<jsonl>jsonl|ndjson)|(?P<tmx>tmx)"
-    r"|(?P<xliff>xlf|xliff|sdlxliff|mxliff|mqxliff))(?:\.(?:gz|xz|zst|bz2))?$",
-    re.IGNORECASE,
-)
+# How the names of files of each format end.
+ENDINGS = {
+    "tsv": ("tsv",),
+    "jsonl": ("jsonl", "ndjson"),
+    "tmx": ("tmx",),
+    "xliff": ("xlf", "xliff", "sdlxliff", "mxliff", "mqxliff"),
+}
+_FORMATS = "|".join(f"(?P<{name}>{'|'.join(e)})" for name, e in ENDINGS.items())
+_NAME = re.compile(rf"\.(?:{_FORMATS})(?:\.(?:gz|xz|zst|bz2))?$", re.IGNORECASE)
 
 
 class DocumentText(NamedTuple):

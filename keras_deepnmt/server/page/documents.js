@@ -5,8 +5,14 @@ import { byId, make } from "./elements.js";
 // So many parts of a document are told to screen readers.
 const SPOKEN_PARTS = 4;
 
-export function startDocuments({ modelOf, maxBytes, onfailure }) {
-  const [drop, input, status] = ["drop", "file", "document-status"].map(byId);
+// `onrefused(text)`: says it elsewhere, since the card is hidden.
+export function startDocuments({ modelOf, maxBytes, onrefused, onfailure }) {
+  const [section, drop, input, status] = [
+    "document",
+    "drop",
+    "file",
+    "document-status",
+  ].map(byId);
   const [work, spoken, bar, count, cancel] = [
     "document-work",
     "document-spoken",
@@ -17,8 +23,20 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
   let running = null;
 
   async function translate(file) {
-    if (!file || running) return;
     const model = modelOf();
+    // The same file can be chosen again.
+    input.value = "";
+    if (!file) return;
+    if (!model.tasks.includes("lines")) {
+      const why = "it is an export, which only translates sentences";
+      onrefused(`${model.name} translates no documents: ${why}.`);
+      return;
+    }
+    if (running) {
+      const why = "another document is being translated";
+      say(`${file.name} is not taken: ${why}. Hand it in afterwards.`, true);
+      return;
+    }
     if (file.size > maxBytes) {
       say(`${file.name} is too large: the server takes ${maxBytes} bytes.`, true);
       return;
@@ -47,7 +65,6 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     } finally {
       running = null;
       work.hidden = true;
-      input.value = "";
     }
   }
 
@@ -75,7 +92,9 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     say(`${texts} ${texts === 1 ? "text" : "texts"} translated. `);
     if (cut) status.append(`${cut} of them have a sentence that is too long. `);
     status.append(link);
-    link.focus();
+    // Who does something else meanwhile is not taken away from it.
+    const { activeElement: active, body } = document;
+    if (active === body || section.contains(active)) link.focus();
   }
 
   function say(text, isBad = false) {
@@ -87,6 +106,8 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
   input.addEventListener("change", () => translate(input.files[0]));
   // Anywhere on the page, so that a browser does not open the file instead.
   addEventListener("dragover", (event) => {
+    // Text may be dragged, too.
+    if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     drop.classList.add("over");
   });
@@ -94,9 +115,9 @@ export function startDocuments({ modelOf, maxBytes, onfailure }) {
     if (!event.relatedTarget) drop.classList.remove("over");
   });
   addEventListener("drop", (event) => {
+    drop.classList.remove("over");
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
-    drop.classList.remove("over");
     translate(event.dataTransfer.files[0]);
   });
 }

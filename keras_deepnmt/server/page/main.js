@@ -166,9 +166,13 @@ const modelOf = (id) => models.find((m) => m.id === id);
 function showPanes() {
   const chosen = [page.model.value, page.other.value].filter(Boolean);
   const titled = chosen.length > 1;
-  panes = chosen.map(
-    (id) => new Pane(modelOf(id), { titled, onbegin: beginWith }),
+  // All of them are given the beginning.
+  const canComplete = chosen.every((id) =>
+    modelOf(id).tasks.includes("complete"),
   );
+  const onbegin = canComplete ? beginWith : undefined;
+  if (!canComplete) forgetBeginning();
+  panes = chosen.map((id) => new Pane(modelOf(id), { titled, onbegin }));
   page.board.classList.toggle("two", titled);
   page.panes.replaceChildren(...panes.map((pane) => pane.root));
   panes[0].message.after(begin.box);
@@ -209,10 +213,10 @@ function forgetBeginning() {
 
 function restore() {
   const kept = readAddress();
-  showModels(kept);
   page.text.value = kept.text;
   begin.field.value = kept.begin;
   begin.box.hidden = !kept.begin;
+  showModels(kept);
   changed({ pause: 0 });
 }
 
@@ -252,6 +256,7 @@ async function start() {
   startDocuments({
     modelOf: () => panes[0].model,
     maxBytes: offered.max_bytes,
+    onrefused: (text) => panes[0].say(text, true),
     onfailure: askForKey,
   });
   if (!matchMedia("(pointer: coarse)").matches) page.text.focus();

@@ -3,12 +3,13 @@ import { ask } from "./asking.js";
 import { differing, wordsOf } from "./differences.js";
 import { make } from "./elements.js";
 import { drawMap } from "./maps.js";
-import { showWords } from "./words.js";
+import { focusedWord, showWords } from "./words.js";
 
 let count = 0;
 
 export class Pane {
-  // `onbegin(text)`: the user wants a translation that begins so.
+  // `onbegin(before, word)`: the user wants to change a word, and what follows
+  // it; none where a translation cannot be completed.
   constructor(model, { titled, onbegin }) {
     this.model = model;
     this.onbegin = onbegin;
@@ -20,7 +21,7 @@ export class Pane {
     this.caption = make(
       "p",
       { class: "soft caption", hidden: true },
-      make("span", {}, "Choose a word to write on from there."),
+      make("span", {}, onbegin ? "Choose a word to write on from there." : ""),
       make("span", {}, "score"),
     );
     this.others = make("ol", { class: "others", "aria-label": "Translations" });
@@ -111,6 +112,10 @@ export class Pane {
     // The words are those of the model's answer, once it is there.
     const parts = this.inspection?.target ?? plainParts(this.text);
     const links = this.inspection?.links ?? [];
+    const held = [this.sourceWords, this.translation].map(focusedWord);
+    // Until the answer is there, the sentence is shown only to keep the focus.
+    const sourceParts =
+      this.inspection?.source ?? (held[0] < 0 ? [] : plainParts(this.state.text));
     const aligned = (from, number) =>
       links
         .filter((pair) => pair[from] === number)
@@ -134,9 +139,10 @@ export class Pane {
       ...side(1),
       label: "Translation, word by word",
       lang: this.model.target,
-      onpick: (number) => this.editFrom(parts, number),
+      isPlain: !this.onbegin && !this.model.tasks.includes("inspect"),
+      onpick: this.onbegin && ((number) => this.editFrom(parts, number)),
     });
-    const source = showWords(this.inspection?.source ?? [], {
+    const source = showWords(sourceParts, {
       ...side(0),
       label: "Sentence, word by word",
       lang: this.model.source,
@@ -158,10 +164,12 @@ export class Pane {
     }
     this.markGiven(parts, target.buttons);
     if (this.compared !== null) markWords(target, parts, this.compared);
-    const focused = this.translation.contains(document.activeElement);
     this.translation.replaceChildren(target.box);
-    if (focused) target.buttons[0]?.focus();
     this.sourceWords.replaceChildren(...(source.buttons.length ? [source.box] : []));
+    for (const [side, number] of [[source, held[0]], [target, held[1]]]) {
+      const last = side.buttons.length - 1;
+      if (number >= 0 && last >= 0) side.focus(Math.min(number, last));
+    }
   }
 
   markGiven(parts, buttons) {
@@ -221,6 +229,8 @@ export class Pane {
   async choose(place) {
     this.chosen = place;
     this.inspection = null;
+    this.say("");
+    this.inside.replaceChildren();
     this.show();
     await this.inspect();
   }
