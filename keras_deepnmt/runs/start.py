@@ -455,7 +455,10 @@ def _resolve(
             if key in resolved
         }
         if any(c.key.startswith(_TEACHER) for c in changes):
-            recorded = {**recorded, **present}
+            # Another teacher, or none.
+            others = dict(recorded)
+            others.pop("teacher_sha256", None)
+            recorded = others | present
         _check_data(folder, data.directory, resolved, recorded)
         _check_teacher(folder, teacher, resolved, recorded)
         return {**recorded, **present}
