@@ -319,7 +319,8 @@ class RunFolder:
 
         A start is refused by an error in the recipe, the data or the files
         before the first update, see `training_began`: files that were not there
-        before are then deleted. After other errors and interrupts they stay.
+        before are then deleted, but not what teachers translated, which may
+        have taken hours. After other errors and interrupts all files stay.
         Folders made here are deleted whenever they are still empty.
 
         Raises:
@@ -337,11 +338,12 @@ class RunFolder:
                 yield
             except (ValueError, OSError):
                 if not self.training_began:
-                    for new in set(self.directory.iterdir()) - before:
-                        _delete(new)
+                    new = set(self.directory.iterdir()) - before
+                    for path in new - {self.translations_dir}:
+                        _delete(path)
                 raise
             finally:
-                for folder in made:
+                for folder in (self.translations_dir, *made):
                     # One with content is not deleted.
                     with contextlib.suppress(OSError):
                         folder.rmdir()
