@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
+from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files, file_table
@@ -19,6 +20,7 @@ from keras_deepnmt.files import (
     StagedFolder,
     atomic_file,
     file_sha256,
+    keep_modes,
     lock_folder,
     refuse_links,
     write_bytes,
@@ -100,6 +102,7 @@ class RunFolder:
         self.tokenizer_dir = self.directory / TOKENIZER_DIR
         self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
+        self._replaced_data = self.directory / "data.replaced"
         self.translations_dir = self.directory / "translations"
         self.training_began = False
 
@@ -333,9 +336,13 @@ class RunFolder:
         ]
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.lock():
+            self._settle_data()  # after a process that was killed
             before = set(self.directory.iterdir())
             try:
-                yield
+                try:
+                    yield
+                finally:
+                    self._settle_data()
             except (ValueError, OSError):
                 if not self.training_began:
                     new = set(self.directory.iterdir()) - before
@@ -347,6 +354,31 @@ class RunFolder:
                     # One with content is not deleted.
                     with contextlib.suppress(OSError):
                         folder.rmdir()
+
+    def replace_data(self, new: Path) -> None:
+        """Puts data for a restart in the place of those in `data/`.
+
+        The old ones are set aside until `begin` records the restart, and are
+        put back if it does not come to that.
+        """
+        keep_modes(self.data_dir, new)
+        self.data_dir.rename(self._replaced_data)
+        new.rename(self.data_dir)
+
+    def _settle_data(self):
+        """Deletes what `replace_data` has set aside, or puts it back."""
+        if not self._replaced_data.exists():
+            return
+        try:
+            found = file_sha256(self.data_dir / MANIFEST_FILE)
+            recorded = self.recipe().resolved.get("manifest_sha256")
+        except (OSError, UserError):  # not there, or damaged
+            found, recorded = None, ""
+        if found == recorded:
+            _delete(self._replaced_data)
+        else:
+            _delete(self.data_dir)
+            self._replaced_data.rename(self.data_dir)
 
     def begin(
         self, recipe: Recipe, prepared_dir: Path, restart: bool = False
@@ -375,6 +407,7 @@ class RunFolder:
             self.copy_tokenizers(prepared_dir)
             self.copy_shortlist(prepared_dir)
         self.record(recipe)
+        self._settle_data()
 
     def record(self, recipe: Recipe) -> None:
         """Writes `recipe.yaml`, marked if a finished model waits for the next.

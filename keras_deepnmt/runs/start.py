@@ -388,9 +388,10 @@ def open_data(
 
     Without `prepared_dir` the recipe's corpora are prepared into the run
     folder first; `data_dir` is a folder with copies of named corpora. With
-    `restart` other data that were prepared there are replaced. Corpora that
-    teachers translate are translated first, unless `may_translate` is false, in
-    the folder `translations`, by default that of the run.
+    `restart` other data that were prepared there are replaced; they come back
+    if the start is refused. Corpora that teachers translate are translated
+    first, unless `may_translate` is false, in the folder `translations`, by
+    default that of the run.
     """
     if prepared_dir is not None:
         return PreparedData(prepared_dir)
@@ -407,21 +408,16 @@ def open_data(
         may_translate,
     )
 
-    def prepare(overwrite):
-        prepare_corpus(
-            data,
-            folder.data_dir,
-            data_dir=data_dir,
-            overwrite=overwrite,
-            progress=not quiet,
-        )
-
+    options = {"data_dir": data_dir, "progress": not quiet}
     try:
-        prepare(overwrite=False)
+        prepare_corpus(data, folder.data_dir, **options)
     except UserError:
-        if not restart:
+        # Other files than prepared data are not replaced.
+        if not (restart and (folder.data_dir / MANIFEST_FILE).is_file()):
             raise
-        prepare(overwrite=True)
+        new = folder.data_dir.with_name("data.new")
+        prepare_corpus(data, new, overwrite=True, **options)
+        folder.replace_data(new)
     return PreparedData(folder.data_dir)
 
 
