@@ -457,7 +457,8 @@ def _resolve(
             recorded = others | present
         _check_data(folder, data.directory, resolved, recorded)
         _check_teacher(folder, teacher, resolved, recorded)
-        return {**recorded, **present}
+        # The data may have been moved.
+        return {**recorded, **present, "prepared": resolved["prepared"]}
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:
