@@ -365,16 +365,22 @@ class RunFolder:
         self.data_dir.rename(self._replaced_data)
         new.rename(self.data_dir)
 
+    def has_recorded_data(self) -> bool:
+        """Whether `data/` holds the data that `recipe.yaml` records."""
+        started, file = self.started(), self.data_dir / MANIFEST_FILE
+        if started is None or not file.is_file():
+            return False
+        return started.resolved.get("manifest_sha256") == file_sha256(file)
+
     def _settle_data(self):
         """Deletes what `replace_data` has set aside, or puts it back."""
         if not self._replaced_data.exists():
             return
         try:
-            found = file_sha256(self.data_dir / MANIFEST_FILE)
-            recorded = self.recipe().resolved.get("manifest_sha256")
-        except (OSError, UserError):  # not there, or damaged
-            found, recorded = None, ""
-        if found == recorded:
+            has_begun = self.has_recorded_data()
+        except UserError:  # recipe.yaml is damaged
+            has_begun = False
+        if has_begun:
             _delete(self._replaced_data)
         else:
             _delete(self.data_dir)

@@ -391,7 +391,7 @@ def open_data(
     `restart` other data that were prepared there are replaced; they come back
     if the start is refused. Corpora that teachers translate are translated
     first, unless `may_translate` is false, in the folder `translations`, by
-    default that of the run.
+    default that of the run. A run that goes on does not need its teachers.
     """
     if prepared_dir is not None:
         return PreparedData(prepared_dir)
@@ -399,6 +399,10 @@ def open_data(
         # Preparing may take hours, so all that can be refused is refused before
         # it.
         check_model(recipe)
+    is_translated = any(corpus.translated_by for corpus in recipe.data.train)
+    if is_translated and not restart and folder.has_recorded_data():
+        # Teachers may have changed since, or be gone.
+        return PreparedData(folder.data_dir, verify=True)
 
     data = with_translations(
         recipe.data,

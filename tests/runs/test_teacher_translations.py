@@ -4,12 +4,14 @@
   once; another text or teacher gives other files
 * a process that was killed while it translated goes on, and ends with the same
   file; they also stay if the start of the run is refused
-* a run trains on them, and goes on without translating again
+* a run trains on them, and goes on without translating again and without its
+  teacher
 * what cannot be translated is refused in a line
 """
 
 import errno
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,8 @@ from broken_runs import translate_by_weights
 
 from keras_deepnmt.data import CorpusOptions, prepare_corpus
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs import start, teacher_translations
 from keras_deepnmt.runs.dry_run import dry_run
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -182,6 +185,25 @@ def test_translations_stay_if_the_start_is_refused(
         left.append((file.name, len(file.read_text().splitlines())))
     (name, some), (whole_name, number) = left
     assert name == f"{whole_name}.part" and (some, number) == (100, 131)
+
+
+def test_a_run_goes_on_without_its_teacher(distilled, prepared_dir, tmp_path):
+    (corpus,) = distilled.data.train
+    corpus = replace(corpus, translated_by=str(tmp_path / "nothing"))
+    recipe = replace(distilled, data=replace(distilled.data, train=[corpus]))
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(prepared_dir, folder.data_dir)
+    manifest = folder.data_dir / "manifest.json"
+    resolved = {"manifest_sha256": file_sha256(manifest)}
+    save_recipe(recipe, folder.recipe_file, resolved)
+    data = open_data(recipe, folder, quiet=True)
+    assert data.directory == folder.data_dir
+    # Not with other data, and not from the beginning.
+    with pytest.raises(UserError, match="`translated_by`: .*nothing"):
+        open_data(recipe, folder, restart=True, quiet=True)
+    manifest.write_text(f"{manifest.read_text()}\n")
+    with pytest.raises(UserError, match="`translated_by`: .*nothing"):
+        open_data(recipe, folder, quiet=True)
 
 
 @pytest.mark.thorough
