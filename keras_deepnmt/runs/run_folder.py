@@ -406,6 +406,9 @@ class RunFolder:
             self.record(recipe)
             return
         if restart and self.recipe_file.is_file():
+            # First: a process killed now leaves no run that looks finished.
+            with contextlib.suppress(UserError):  # recipe.yaml is damaged
+                self.record(self.recipe())
             checkpoints = self.directory / _CHECKPOINTS_DIR
             for old in (checkpoints, self.tensorboard_dir, *self._records()):
                 _delete(old)

@@ -255,6 +255,24 @@ def test_data_that_a_killed_restart_replaced_come_back(run_with_data):
     assert after["data/manifest.json"] == before["data/manifest.json"] + b"\n"
 
 
+def test_a_restart_killed_while_it_deletes_leaves_no_finished_run(
+    run_with_data, recipe_file, monkeypatch
+):
+    def killed(path):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr("keras_deepnmt.runs.run_folder._delete", killed)
+    run, old = run_with_data, run_with_data.recipe()
+    assert run.is_finished()
+    with pytest.raises(RuntimeError, match="killed"):
+        run.begin(
+            load_recipe(recipe_file, {"seed": 11}), run.data_dir, restart=True
+        )
+    assert not run.is_finished()
+    # The checkpoints that are left are those of the old recipe.
+    assert run.recipe() == old
+
+
 def killed(loop):
     raise RuntimeError("killed")
 
