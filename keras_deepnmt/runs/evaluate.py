@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
+from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import CometModel
@@ -21,7 +22,12 @@ from keras_deepnmt.evaluation.word_tokenizers import (
     tokenizer_of_language,
     unfit_tokenizer,
 )
-from keras_deepnmt.files import as_line, lines_sha256, write_text
+from keras_deepnmt.files import (
+    as_line,
+    file_sha256,
+    lines_sha256,
+    write_text,
+)
 from keras_deepnmt.runs import provenance
 from keras_deepnmt.runs.checkpoints import open_run
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -487,12 +493,33 @@ def _check_folder(file):
 
 
 def open_data(run: RunFolder, prepared_dir: str | Path | None) -> PreparedData:
-    """Opens the prepared folder of a run, or the given one if it was moved."""
-    if prepared_dir is None:
-        recorded = run.recipe().resolved.get("prepared")
-        moved = recorded is None or not Path(recorded).is_dir()
-        prepared_dir = run.data_dir if moved else recorded
-    return PreparedData(prepared_dir)
+    """Opens the prepared folder of a run, or the given one if it was moved.
+
+    Raises:
+        UserError: if another run has prepared other data in its place.
+    """
+    if prepared_dir is not None:
+        return PreparedData(prepared_dir)
+    resolved = run.recipe().resolved
+    folders = [run.data_dir]
+    if recorded := resolved.get("prepared"):
+        folders.insert(0, Path(recorded))
+    others = []
+    for folder in folders:
+        file = folder / MANIFEST_FILE
+        if file.is_file():
+            # Earlier versions have not recorded it.
+            recorded = resolved.get("manifest_sha256")
+            if not recorded or file_sha256(file) == recorded:
+                return PreparedData(folder)
+            others.append(folder)
+    if others:
+        raise UserError(
+            f"{others[0]}: holds other prepared data than those that "
+            f"{run.directory} was trained on. Give the folder to which they "
+            "were moved by `--prepared` (`prepared_dir`)."
+        )
+    return PreparedData(run.data_dir)
 
 
 def _target_language(run):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.batches.batch_shapes import BATCH_SHAPES_VERSION
+from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
 from keras_deepnmt.errors import UserError, refused_values
 from keras_deepnmt.file_tables import check_files, file_table
@@ -19,6 +20,7 @@ from keras_deepnmt.files import (
     StagedFolder,
     atomic_file,
     file_sha256,
+    keep_modes,
     lock_folder,
     refuse_links,
     write_bytes,
@@ -100,6 +102,7 @@ class RunFolder:
         self.tokenizer_dir = self.directory / TOKENIZER_DIR
         self.shortlist_file = self.directory / SHORTLIST_FILE
         self.data_dir = self.directory / "data"
+        self._replaced_data = self.directory / "data.replaced"
         self.translations_dir = self.directory / "translations"
         self.training_began = False
 
@@ -319,7 +322,8 @@ class RunFolder:
 
         A start is refused by an error in the recipe, the data or the files
         before the first update, see `training_began`: files that were not there
-        before are then deleted. After other errors and interrupts they stay.
+        before are then deleted, but not what teachers translated, which may
+        have taken hours. After other errors and interrupts all files stay.
         Folders made here are deleted whenever they are still empty.
 
         Raises:
@@ -332,19 +336,55 @@ class RunFolder:
         ]
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.lock():
+            self._settle_data()  # after a process that was killed
             before = set(self.directory.iterdir())
             try:
-                yield
+                try:
+                    yield
+                finally:
+                    self._settle_data()
             except (ValueError, OSError):
                 if not self.training_began:
-                    for new in set(self.directory.iterdir()) - before:
-                        _delete(new)
+                    new = set(self.directory.iterdir()) - before
+                    for path in new - {self.translations_dir}:
+                        _delete(path)
                 raise
             finally:
-                for folder in made:
+                for folder in (self.translations_dir, *made):
                     # One with content is not deleted.
                     with contextlib.suppress(OSError):
                         folder.rmdir()
+
+    def replace_data(self, new: Path) -> None:
+        """Puts data for a restart in the place of those in `data/`.
+
+        The old ones are set aside until `begin` records the restart, and are
+        put back if it does not come to that.
+        """
+        keep_modes(self.data_dir, new)
+        self.data_dir.rename(self._replaced_data)
+        new.rename(self.data_dir)
+
+    def has_recorded_data(self) -> bool:
+        """Whether `data/` holds the data that `recipe.yaml` records."""
+        started, file = self.started(), self.data_dir / MANIFEST_FILE
+        if started is None or not file.is_file():
+            return False
+        return started.resolved.get("manifest_sha256") == file_sha256(file)
+
+    def _settle_data(self):
+        """Deletes what `replace_data` has set aside, or puts it back."""
+        if not self._replaced_data.exists():
+            return
+        try:
+            has_begun = self.has_recorded_data()
+        except UserError:  # recipe.yaml is damaged
+            has_begun = False
+        if has_begun:
+            _delete(self._replaced_data)
+        else:
+            _delete(self.data_dir)
+            self._replaced_data.rename(self.data_dir)
 
     def begin(
         self, recipe: Recipe, prepared_dir: Path, restart: bool = False
@@ -366,6 +406,9 @@ class RunFolder:
             self.record(recipe)
             return
         if restart and self.recipe_file.is_file():
+            # First: a process killed now leaves no run that looks finished.
+            with contextlib.suppress(UserError):  # recipe.yaml is damaged
+                self.record(self.recipe())
             checkpoints = self.directory / _CHECKPOINTS_DIR
             for old in (checkpoints, self.tensorboard_dir, *self._records()):
                 _delete(old)
@@ -373,6 +416,7 @@ class RunFolder:
             self.copy_tokenizers(prepared_dir)
             self.copy_shortlist(prepared_dir)
         self.record(recipe)
+        self._settle_data()
 
     def record(self, recipe: Recipe) -> None:
         """Writes `recipe.yaml`, marked if a finished model waits for the next.

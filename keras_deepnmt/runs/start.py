@@ -388,9 +388,10 @@ def open_data(
 
     Without `prepared_dir` the recipe's corpora are prepared into the run
     folder first; `data_dir` is a folder with copies of named corpora. With
-    `restart` other data that were prepared there are replaced. Corpora that
-    teachers translate are translated first, unless `may_translate` is false, in
-    the folder `translations`, by default that of the run.
+    `restart` other data that were prepared there are replaced; they come back
+    if the start is refused. Corpora that teachers translate are translated
+    first, unless `may_translate` is false, in the folder `translations`, by
+    default that of the run. A run that goes on does not need its teachers.
     """
     if prepared_dir is not None:
         return PreparedData(prepared_dir)
@@ -398,6 +399,10 @@ def open_data(
         # Preparing may take hours, so all that can be refused is refused before
         # it.
         check_model(recipe)
+    is_translated = any(corpus.translated_by for corpus in recipe.data.train)
+    if is_translated and not restart and folder.has_recorded_data():
+        # Teachers may have changed since, or be gone.
+        return PreparedData(folder.data_dir, verify=True)
 
     data = with_translations(
         recipe.data,
@@ -407,21 +412,16 @@ def open_data(
         may_translate,
     )
 
-    def prepare(overwrite):
-        prepare_corpus(
-            data,
-            folder.data_dir,
-            data_dir=data_dir,
-            overwrite=overwrite,
-            progress=not quiet,
-        )
-
+    options = {"data_dir": data_dir, "progress": not quiet}
     try:
-        prepare(overwrite=False)
+        prepare_corpus(data, folder.data_dir, **options)
     except UserError:
-        if not restart:
+        # Other files than prepared data are not replaced.
+        if not (restart and (folder.data_dir / MANIFEST_FILE).is_file()):
             raise
-        prepare(overwrite=True)
+        new = folder.data_dir.with_name("data.new")
+        prepare_corpus(data, new, overwrite=True, **options)
+        folder.replace_data(new)
     return PreparedData(folder.data_dir)
 
 
@@ -455,10 +455,14 @@ def _resolve(
             if key in resolved
         }
         if any(c.key.startswith(_TEACHER) for c in changes):
-            recorded = {**recorded, **present}
+            # Another teacher, or none.
+            others = dict(recorded)
+            others.pop("teacher_sha256", None)
+            recorded = others | present
         _check_data(folder, data.directory, resolved, recorded)
         _check_teacher(folder, teacher, resolved, recorded)
-        return {**recorded, **present}
+        # The data may have been moved.
+        return {**recorded, **present, "prepared": resolved["prepared"]}
     if recipe.training.initialize_from is not None:
         resolved["initialize_from"] = find_initial_weights(recipe, data)
     if "from_preset" in recipe.resolved:

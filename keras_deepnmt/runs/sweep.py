@@ -247,7 +247,6 @@ class _Sweep:
         self._prepared_dir = prepared_dir
         self._processes = processes
         self._recipes = {}
-        self._prepared = {}
         self._running = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -297,14 +296,18 @@ class _Sweep:
 
     def prepare(self, runs, data_dir, say):
         """Prepares the data of runs; those that agree share a folder."""
-        for run in runs:
+        folders = {self._data_of(run): run for run in runs}
+        for folder, run in folders.items():
+            say(f"Preparing {folder}")
             data = self._recipes[run.name].data
-            content = _text(recipe_content(self._recipes[run.name])["data"])
-            folder = self._directory / f"prepared-{lines_sha256([content])[:8]}"
-            if folder not in self._prepared.values():
-                say(f"Preparing {folder}")
-                prepare_corpus(data, folder, data_dir=data_dir, progress=False)
-            self._prepared[run.name] = folder
+            prepare_corpus(data, folder, data_dir=data_dir, progress=False)
+
+    def _data_of(self, run):
+        """The folder of the data that a run is trained on."""
+        if self._prepared_dir is not None:
+            return Path(self._prepared_dir)
+        content = _text(recipe_content(self._recipes[run.name])["data"])
+        return self._directory / f"prepared-{lines_sha256([content])[:8]}"
 
     def run(self, runs, say):
         """Trains and scores all runs; returns their results in order."""
@@ -348,10 +351,7 @@ class _Sweep:
         log = self._directory / f"{run.name}.log"
         if not self.is_finished(run):
             words = ["train", self._recipe, "--run-dir", folder.directory]
-            words += [
-                "--prepared",
-                self._prepared_dir or self._prepared[run.name],
-            ]
+            words += ["--prepared", self._data_of(run)]
             failure = self._process([*words, *self._changes(run)], log, devices)
             if failure is not None:
                 return SweepResult(run, folder.directory, {}, failure)
@@ -362,9 +362,11 @@ class _Sweep:
         if data.corpora("test") or data.test_pairs:
             scores["test"] = self._known(run, made)
             if scores["test"] is None:
-                failure = self._process(
-                    ["evaluate", folder.directory], log, devices
-                )
+                words = ["evaluate", folder.directory]
+                # Not that of an earlier version, whose name is another.
+                if (prepared := self._data_of(run)).is_dir():
+                    words += ["--prepared", prepared]
+                failure = self._process(words, log, devices)
                 if failure is not None:
                     return SweepResult(run, folder.directory, {}, failure)
                 rows = read_scores(folder.scores_file)

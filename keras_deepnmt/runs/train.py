@@ -57,7 +57,8 @@ def train(
     returns at once, unless the recipe has changed: then it trains further, or
     makes the final model and its scores anew. Keys that no update depends on,
     such as `training.validate_every`, may change between two calls. A start
-    that is refused leaves the folder as it was.
+    that is refused leaves the folder as it was; only what teachers translated
+    stays.
 
     Args:
         recipe: a recipe, its name or its file.

@@ -4,7 +4,7 @@
 * each key reaches the step or the batches, also those of a trial that looks
   for the size of a batch; without them training is plain
 * a teacher that is not a finished run, has other tokenizers, or has changed
-  since is refused in one line
+  since is refused in one line; a run goes on without its teacher
 * a registered loss and a registered term are used by a recipe that names them;
   unknown names are refused with the nearest right one
 """
@@ -38,6 +38,7 @@ from keras_deepnmt.runs.objective_options import (
     make_loss,
 )
 from keras_deepnmt.runs.run_folder import RunFolder
+from keras_deepnmt.runs.start import resolve_run
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.training.checkpoints import CheckpointStore
 from keras_deepnmt.translator import Translator
@@ -197,6 +198,18 @@ def test_without_its_keys_a_recipe_is_plain(recipe_file, prepared_dir):
         tuple(compile_options(recipe, data)["objective_terms"])
     ).is_plain
     assert batch_transforms(recipe, data) == []
+
+
+def test_a_run_goes_on_without_its_teacher_and_with_it_again(
+    recipe, recipe_file, prepared_dir, tmp_path
+):
+    folder, data = RunFolder(tmp_path / "run"), PreparedData(prepared_dir)
+    folder.directory.mkdir()
+    plain = load_recipe(recipe_file)
+    for given, has_teacher in ((recipe, True), (plain, False), (recipe, True)):
+        run = resolve_run(given, folder, data, say=lambda line: None)
+        assert ("teacher_sha256" in run.recorded.resolved) == has_teacher
+        folder.record(run.recorded)
 
 
 def test_a_teacher_with_other_tokenizers_is_refused(recipe, prepared_dir):

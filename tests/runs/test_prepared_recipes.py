@@ -3,17 +3,22 @@
 * the recipe needs no section `data` and no name
 * a held-out set that is used is recorded, and may be added to the recipe later
 * other values in the recipe are reported
+* evaluation takes the data that were recorded, or none
 """
+
+import shutil
 
 import pytest
 import yaml
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import file_sha256
 from keras_deepnmt.recipes.loading import (
     load_recipe,
     prepared_data_options,
     save_recipe,
 )
+from keras_deepnmt.runs.evaluate import open_data
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -99,3 +104,33 @@ def test_a_folder_that_is_not_prepared_leaves_no_run(short_recipe, tmp_path):
     with pytest.raises(UserError, match="not a prepared corpus"):
         train(short_recipe, tmp_path / "new", prepared_dir=tmp_path / "none")
     assert not (tmp_path / "new").exists()
+
+
+def test_evaluation_takes_the_data_that_were_recorded(
+    recipe_file, prepared_dir, tmp_path
+):
+    """They were `runs/demo/data`, where another run has prepared its own."""
+    run, other = RunFolder(tmp_path / "demo-old"), tmp_path / "demo" / "data"
+    shutil.copytree(prepared_dir, run.data_dir)
+    shutil.copytree(prepared_dir, other)
+    manifest = other / "manifest.json"
+    resolved = {
+        "prepared": str(other),
+        "manifest_sha256": file_sha256(manifest),
+    }
+    save_recipe(load_recipe(recipe_file), run.recipe_file, resolved)
+    assert open_data(run, None).directory == other
+    manifest.write_text(f"{manifest.read_text()}\n")
+    assert open_data(run, None).directory == run.data_dir
+    shutil.rmtree(run.data_dir)
+    with pytest.raises(UserError, match="other prepared data.*--prepared"):
+        open_data(run, None)
+    assert open_data(run, prepared_dir).directory == prepared_dir
+    # Earlier versions have recorded no hash.
+    save_recipe(load_recipe(recipe_file), run.recipe_file, {})
+    with pytest.raises(UserError, match="not a prepared corpus"):
+        open_data(run, None)
+    save_recipe(
+        load_recipe(recipe_file), run.recipe_file, {"prepared": str(other)}
+    )
+    assert open_data(run, None).directory == other

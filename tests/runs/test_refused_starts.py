@@ -15,7 +15,8 @@ from broken_runs import fails_at
 
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
@@ -207,6 +208,69 @@ def test_a_run_stays_as_it_was_if_its_restart_is_refused(
             **options,
         )
     assert contents(run_dir) == before
+
+
+@pytest.fixture
+def run_with_data(finished_run, prepared_dir, tmp_path):
+    """A finished run whose data are in its folder."""
+    run = RunFolder(shutil.copytree(finished_run, tmp_path / "run"))
+    shutil.copytree(prepared_dir, run.data_dir)
+    return run
+
+
+def test_a_run_keeps_its_data_if_its_restart_is_refused(
+    run_with_data, recipe_file
+):
+    before = contents(run_with_data.directory)
+    refused = {"data.max_length": 8, "training.initialize_from": "nowhere"}
+    recipe = load_recipe(recipe_file, refused)
+    with pytest.raises(UserError, match="nowhere"):
+        train(recipe, run_with_data.directory, restart=True, quiet=True)
+    assert contents(run_with_data.directory) == before
+
+
+def test_data_that_a_killed_restart_replaced_come_back(run_with_data):
+    run = run_with_data
+    before = contents(run.directory)
+    new = run.directory / "data.new"
+
+    def replace_data():
+        shutil.copytree(run.data_dir, new)
+        with open(new / "manifest.json", "a") as file:
+            file.write("\n")
+        run.replace_data(new)
+
+    replace_data()
+    assert contents(run.directory) != before
+    with run.opened():
+        assert contents(run.directory) == before
+    # Killed after the restart was recorded, it goes on.
+    replace_data()
+    resolved = run.recipe().resolved
+    resolved["manifest_sha256"] = file_sha256(run.data_dir / "manifest.json")
+    save_recipe(run.recipe(), run.recipe_file, resolved)
+    with run.opened():
+        after = contents(run.directory)
+    assert after.keys() == before.keys()
+    assert after["data/manifest.json"] == before["data/manifest.json"] + b"\n"
+
+
+def test_a_restart_killed_while_it_deletes_leaves_no_finished_run(
+    run_with_data, recipe_file, monkeypatch
+):
+    def killed(path):
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr("keras_deepnmt.runs.run_folder._delete", killed)
+    run, old = run_with_data, run_with_data.recipe()
+    assert run.is_finished()
+    with pytest.raises(RuntimeError, match="killed"):
+        run.begin(
+            load_recipe(recipe_file, {"seed": 11}), run.data_dir, restart=True
+        )
+    assert not run.is_finished()
+    # The checkpoints that are left are those of the old recipe.
+    assert run.recipe() == old
 
 
 def killed(loop):

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -76,6 +77,18 @@ def test_a_resumed_run_is_what_was_recorded(resolve, tmp_path, monkeypatch):
     assert longer.recipe.resolved == first.recipe.resolved
     training = longer.recipe.training
     assert training == dataclasses.replace(first.recipe.training, steps=100_000)
+
+
+def test_a_resumed_run_records_where_its_data_are_now(
+    resolve, prepared_dir, tmp_path
+):
+    first = resolve()
+    first.folder.directory.mkdir()
+    first.folder.begin(first.recorded, first.data.directory)
+    moved = PreparedData(shutil.copytree(prepared_dir, tmp_path / "moved"))
+    second = resolve_run(first.folder.recipe(), first.folder, moved)
+    recorded = first.recorded.resolved | {"prepared": str(moved.directory)}
+    assert second.recorded.resolved == recorded
 
 
 def test_a_run_that_begins_again_is_worked_out_anew(resolve):

@@ -145,6 +145,8 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
 
     def process(self, words, log, devices):
         reached.append(words[0])
+        if words[0] == "evaluate":  # as the folder may have been moved
+            assert words[2:] == ["--prepared", prepared_dir]
         if words[0] == "train":
             return "no space left"
         if words[0] == "evaluate":
@@ -216,6 +218,30 @@ def test_a_run_that_fails_and_an_interrupt_leave_the_others(
             grid=options["grid"],
             overrides={"data.vocabulary_size": 99},
         )
+
+
+def test_a_run_is_evaluated_on_the_data_of_its_sweep(
+    finished_run, recipe_file, tmp_path, monkeypatch
+):
+    """After both were moved, too."""
+    folder, asked = tmp_path / "sweep", []
+    shutil.copytree(finished_run, folder / "dropout=0.3,seed=7")
+
+    def process(self, words, log, devices):
+        asked.append(words)
+        return "stopped"
+
+    monkeypatch.setattr(sweep_module._Sweep, "_process", process)
+    monkeypatch.setattr(
+        sweep_module, "prepare_corpus", lambda _, path, **__: path.mkdir()
+    )
+    monkeypatch.setattr(sweep_module._Sweep, "check_models", lambda *_: None)
+    sweep(recipe_file, folder, grid={DROPOUT: [0.3]}, seeds=[7, 8])
+    sweep(recipe_file, folder, grid={DROPOUT: [0.3]}, seeds=[7])
+    (prepared,) = folder.glob("prepared-*")
+    assert [words[0] for words in asked] == ["evaluate", "train", "evaluate"]
+    for words in asked:
+        assert words[words.index("--prepared") + 1] == prepared
 
 
 # Slow: needs two packages, which are no dependency of anything else, and which

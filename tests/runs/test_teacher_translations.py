@@ -3,12 +3,15 @@
 * each corpus that asks for it gets the translations of its source sentences,
   once; another text or teacher gives other files
 * a process that was killed while it translated goes on, and ends with the same
-  file
-* a run trains on them, and goes on without translating again
+  file; they also stay if the start of the run is refused
+* a run trains on them, and goes on without translating again and without its
+  teacher
 * what cannot be translated is refused in a line
 """
 
+import errno
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +20,9 @@ from broken_runs import translate_by_weights
 
 from keras_deepnmt.data import CorpusOptions, prepare_corpus
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.loading import load_recipe
-from keras_deepnmt.runs import teacher_translations
+from keras_deepnmt.files import file_sha256
+from keras_deepnmt.recipes.loading import load_recipe, save_recipe
+from keras_deepnmt.runs import start, teacher_translations
 from keras_deepnmt.runs.dry_run import dry_run
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data
@@ -153,6 +157,53 @@ def test_a_run_trains_on_translations(distilled, expected, tmp_path):
     before = made.stat().st_mtime_ns
     open_data(distilled, folder, quiet=True)
     assert made.stat().st_mtime_ns == before
+
+
+def test_translations_stay_if_the_start_is_refused(
+    distilled, tmp_path, monkeypatch
+):
+    def translate(self, texts):
+        return list(texts)
+
+    def translate_some(self, texts):
+        if len(texts) == 100:
+            return list(texts)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def refuse(*_, **__):
+        raise UserError("refused")
+
+    monkeypatch.setattr(start, "check_model", lambda recipe: None)
+    monkeypatch.setattr(start, "prepare_corpus", refuse)
+    monkeypatch.setattr(teacher_translations, "_WINDOW", 100)
+    run_dir, left = tmp_path / "run", []
+    for wrong in (translate_some, translate):
+        monkeypatch.setattr(Translator, "translate", wrong)
+        with pytest.raises((OSError, UserError), match="No space|refused"):
+            train(distilled, run_dir, quiet=True)
+        (file,) = run_dir.rglob("*.*")
+        left.append((file.name, len(file.read_text().splitlines())))
+    (name, some), (whole_name, number) = left
+    assert name == f"{whole_name}.part" and (some, number) == (100, 131)
+
+
+def test_a_run_goes_on_without_its_teacher(distilled, prepared_dir, tmp_path):
+    (corpus,) = distilled.data.train
+    corpus = replace(corpus, translated_by=str(tmp_path / "nothing"))
+    recipe = replace(distilled, data=replace(distilled.data, train=[corpus]))
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(prepared_dir, folder.data_dir)
+    manifest = folder.data_dir / "manifest.json"
+    resolved = {"manifest_sha256": file_sha256(manifest)}
+    save_recipe(recipe, folder.recipe_file, resolved)
+    data = open_data(recipe, folder, quiet=True)
+    assert data.directory == folder.data_dir
+    # Not with other data, and not from the beginning.
+    with pytest.raises(UserError, match="`translated_by`: .*nothing"):
+        open_data(recipe, folder, restart=True, quiet=True)
+    manifest.write_text(f"{manifest.read_text()}\n")
+    with pytest.raises(UserError, match="`translated_by`: .*nothing"):
+        open_data(recipe, folder, quiet=True)
 
 
 @pytest.mark.thorough
