@@ -5,6 +5,7 @@ zeros, which belongs to no piece, and has no padding: both are new tokens here.
 """
 
 import math
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from keras_deepnmt.exchange.marian_decoder_layers import (
 )
 from keras_deepnmt.exchange.marian_vocabulary import read_marian_vocabulary
 from keras_deepnmt.exchange.named_tensors import NamedTensors
+from keras_deepnmt.exchange.sigmoid_gelu import as_silu
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
 from keras_deepnmt.exchange.vocabulary import read_sentencepiece
 from keras_deepnmt.yaml_files import parse_yaml, read_yaml
@@ -32,6 +34,13 @@ _ACTIVATIONS = {
     "swish": "silu",
     "gelu": "gelu",
     "sigmoid": "sigmoid",
+}
+# Until then Marian's gelu was x sigmoid(1.702 x).
+_EXACT_GELU_SINCE = (1, 12, 3)
+# The options that name an activation, and the networks in a block with it.
+_NETWORKS = {
+    "transformer-ffn-activation": "feed_forward",
+    "transformer-aan-activation": "attention/feed_forward",
 }
 _SIZES = ("transformer-heads", "enc-depth", "dec-depth")
 # The values of options that this package can express; the first is taken where
@@ -228,13 +237,39 @@ def _read_config(tensors):
             "`transformer-postprocess-top`, of version "
             f"{config.get('version', 'unknown')}"
         )
-    kind = decoder_kind(config, is_first, _ACTIVATIONS, place)
+    activations = dict(_ACTIVATIONS)
+    scaled = _sigmoid_gelus(config, place)
+    if scaled:
+        activations["gelu"] = "silu"
+    kind = decoder_kind(config, is_first, activations, place)
     return config | {
+        "activation": activations[activation],
+        "scaled_networks": scaled,
         "decoder_layer": kind,
         "normalize_first": is_first,
         "final_norm": None if has_final == is_first else has_final,
         "has_final_norm": has_final,
     }
+
+
+def _sigmoid_gelus(config, place):
+    """The networks in a block whose gelu is x sigmoid(1.702 x)."""
+    found = [
+        network
+        for key, network in _NETWORKS.items()
+        if config.get(key) == "gelu"
+    ]
+    version = str(config.get("version"))
+    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if found and numbers is None:
+        raise UserError(
+            f"{place}: `version` must be that of Marian, such as v1.12.0, "
+            "since gelu was another function before 1.12.3. Received: "
+            f"{version}"
+        )
+    if found and tuple(map(int, numbers.groups())) >= _EXACT_GELU_SINCE:
+        return []
+    return found
 
 
 def _read_decoder(file):
@@ -326,7 +361,7 @@ def _model(tensors, config, vocabularies):
         hidden_dim=source.shape[1],
         intermediate_dim=tensors.matrix("encoder_l1_ffn_W1").shape[1],
         num_heads=config["transformer-heads"],
-        activation=_ACTIVATIONS[config["transformer-ffn-activation"]],
+        activation=config["activation"],
         layer_norm_epsilon=_EPSILON,
         normalize_first=config["normalize_first"],
         final_norm=config["final_norm"],
@@ -372,6 +407,9 @@ def _block(tensors, side, number, config):
         found |= _dense(
             tensors, f"{theirs}_ffn", place, f"{ours}/feed_forward/{part}"
         )
+    for network in config["scaled_networks"]:
+        if f"{ours}/{network}/intermediate/kernel" in found:
+            as_silu(found, f"{ours}/{network}")
     return found | _norm(
         tensors,
         f"{theirs}_ffn_ffn",
