@@ -112,6 +112,8 @@ def export_ctranslate2(
             "max_source_length": translator.max_source_length,
             "max_target_length": translator.model.max_length,
             "special_pieces": _special_pieces(translator.target_tokenizer),
+            # Pieces end words, so that a text ends with a space.
+            "word_ends": translator.target_tokenizer.marks_word_ends,
         }
 
     return write_engine_folder(

@@ -28,8 +28,10 @@ class Model:
         content = json.loads((folder / "export.json").read_text("utf-8"))
         self.options = content["search"]
         self.longest = content["max_source_length"]
-        # There are positions for no more; folders of earlier versions lack it.
+        # Folders of earlier versions lack these: there are positions for no
+        # more tokens, and whether pieces end words.
         self.most = content.get("max_target_length") or math.inf
+        self.word_ends = content.get("word_ends", False)
         self.special = content["special_pieces"]
         self.source, self.target = (
             sentencepiece.SentencePieceProcessor(
@@ -48,6 +50,11 @@ class Model:
     def pieces(self, text):
         """Returns the pieces of a source."""
         return self.source.encode(text.replace("\0", ""), out_type=str)
+
+    def text(self, pieces):
+        """Returns the text of the pieces of a translation."""
+        text = self.target.decode(pieces)
+        return text.removesuffix(" ") if self.word_ends else text
 
     def translate(self, texts, **changes):
         """Returns the translations; that of an empty text is empty."""
@@ -94,7 +101,7 @@ class Model:
         """The hypotheses of a source, of at most `limit` tokens each."""
         return [
             {
-                "text": self.target.decode(pieces[: limit - 1]),
+                "text": self.text(pieces[: limit - 1]),
                 "score": score,
                 # Not divided by a power of the length, its end included.
                 "log_prob": score * (len(pieces) + 1) ** length_penalty,

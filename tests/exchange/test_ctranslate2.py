@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from foreign_tokenizer import foreign_tokenizer
 
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
@@ -107,6 +108,27 @@ def test_models_of_other_kinds(arguments, tokenizers, tmp_path):
     translator = Translator(model, *tokenizers, compiled=False)
     found = export_ctranslate2(translator, tmp_path / "other", sources=SOURCES)
     assert found["equal"] == found["sentences"]
+
+
+def test_pieces_may_end_words(tokenizers, tmp_path):
+    texts = [pair.target for pair in demo_pairs(40)]
+    suffix = foreign_tokenizer(
+        *(texts, tmp_path / "suffix"),
+        vocab_size=60,
+        treat_whitespace_as_suffix=True,
+    )
+    sizes = tokenizers[0].vocabulary_size, suffix.vocabulary_size
+    model = Transformer(*sizes, 8, 8, 2, 1, 1, output_bias=True)
+    # So that translations are of words.
+    bias = np.zeros(sizes[1], "float32")
+    words = [p.endswith("▁") for p in suffix.pieces(range(sizes[1]))]
+    bias[words] = 9.0
+    model.output_bias.bias.assign(bias)
+    translator = Translator(model, tokenizers[0], suffix, compiled=False)
+    found = export_ctranslate2(
+        translator, tmp_path / "folder", sources=SOURCES[:3]
+    )
+    assert found["equal"] == 3
 
 
 def test_a_changed_file_is_found(demo, folder, tmp_path):
