@@ -42,6 +42,8 @@ _NETWORKS = {
     "transformer-ffn-activation": "feed_forward",
     "transformer-aan-activation": "attention/feed_forward",
 }
+# Endings of vocabularies that are lists of pieces.
+_LISTS = (".yml", ".yaml", ".json")
 _SIZES = ("transformer-heads", "enc-depth", "dec-depth")
 # The values of options that this package can express; the first is taken where
 # the option is missing.
@@ -286,13 +288,27 @@ def _read_decoder(file):
 def _vocabulary_file(file, side, decoder, number, given):
     """The file of one side's vocabulary."""
     folder = file.parent
+    remedy = f"Put {side}.spm beside it, or give it by --{side}-tokenizer"
     named = decoder.get("vocabs")
     if isinstance(named, list) and len(named) == 2:
         # The folder may have been moved since.
         name = Path(str(named[number]))
         places = [folder / name, folder / name.name]
-    elif lists := [*folder.glob("*vocab.yml"), *folder.glob("*vocab.json")]:
-        places = lists if len(lists) == 1 else []
+        remedy = f"Put {name.name} beside it"
+        if name.suffix not in _LISTS:
+            remedy += f", or give it by --{side}-tokenizer"
+            places += [] if given is None else [Path(given)]
+    elif lists := sorted(
+        [*folder.glob("*vocab.yml"), *folder.glob("*vocab.json")]
+    ):
+        places = lists
+        if len(lists) > 1:
+            listed = ", ".join(place.name for place in lists)
+            raise UserError(
+                f"{file}: its {side} vocabulary must be named where there are "
+                f"several. Write `vocabs: [SOURCE, TARGET]` to "
+                f"{folder / 'decoder.yml'}. Received: {listed}"
+            )
     elif given is not None:
         places = [Path(given)]
     else:
@@ -301,16 +317,17 @@ def _vocabulary_file(file, side, decoder, number, given):
     for place in places:
         if place.is_file():
             return place
+    tried = ", ".join(map(str, dict.fromkeys(places)))
     raise UserError(
-        f"{file}: its {side} vocabulary was not found. Put {side}.spm beside "
-        f"it, or give it by --{side}-tokenizer."
+        f"{file}: its {side} vocabulary was not found. {remedy}. Looked for: "
+        f"{tried}"
     )
 
 
 def _tokenizer_file(folder, side, vocabulary_file, given):
     if given is not None:
         return Path(given)
-    if vocabulary_file.suffix not in (".yml", ".yaml", ".json"):
+    if vocabulary_file.suffix not in _LISTS:
         return vocabulary_file
     file = folder / f"{side}.spm"
     if not file.is_file():

@@ -395,6 +395,39 @@ def test_a_list_of_pieces_may_have_all_spellings_of_yaml(tmp_path):
             read_marian_vocabulary(file, 9)
 
 
+def test_a_vocabulary_that_is_named_and_missing_may_be_given(copy, tmp_path):
+    (copy / "decoder.yml").write_text("vocabs: [/a/b.spm, /a/b.spm]")
+    message = (
+        r"Put b.spm beside it, or give it by --source-tokenizer. "
+        rf"Looked for: /a/b.spm, {re.escape(str(copy / 'b.spm'))}$"
+    )
+    with pytest.raises(UserError, match=message):
+        load_marian_npz(copy)
+    spm = copy / "vocab.spm"
+    given = load_marian_npz(copy, spm, spm)
+    spm.rename(copy / "b.spm")
+    assert load_marian_npz(copy).source_proto == given.source_proto
+    # A SentencePiece model does not have the ids of a list.
+    (copy / "decoder.yml").write_text("vocabs: [b.yml, b.yml]")
+    with pytest.raises(UserError, match="Put b.yml beside it. Looked for"):
+        load_marian_npz(copy, copy / "b.spm", copy / "b.spm")
+
+
+def test_several_lists_of_pieces_must_be_named(tmp_path):
+    folder = tmp_path / "marian"
+    write_folder(folder, vocabulary="yml")
+    (folder / "vocab.spm").rename(folder / "source.spm")
+    (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
+    one = (folder / "model.vocab.yml").rename(folder / "a.vocab.yml")
+    (folder / "b.vocab.yml").write_bytes(one.read_bytes())
+    message = r"`vocabs: \[SOURCE, TARGET\]` to .*Received: a.vocab.yml, b.voc"
+    with pytest.raises(UserError, match=message):
+        load_marian_npz(folder)
+    text = "vocabs: [a.vocab.yml, b.vocab.yml]"
+    (folder / "decoder.yml").write_text(text)
+    assert load_marian_npz(folder).source_proto
+
+
 def change(folder, **options):
     """Changes or removes options of the model, or its tensors, by name."""
     file = folder / "model.npz"
