@@ -35,8 +35,8 @@ _SEARCH = {
     "sampling": False,
     "coverage_penalty": 0.0,
 }
-# What `translate.py` does to a text besides SentencePiece; MarianTokenizer drops
-# spaces at the ends itself.
+# What `translate.py` does to a text besides SentencePiece. MarianTokenizer
+# drops spaces at the ends by itself.
 _STEPS = (DropNull, DropLastSpace)
 # Largest difference of a log-probability, relative to those above 1.
 _TOLERANCE = 1e-4
