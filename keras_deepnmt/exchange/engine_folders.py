@@ -7,6 +7,7 @@ options, and golden sentences with their outputs.
 
 import importlib.util
 import json
+import math
 import os
 import re
 import shutil
@@ -394,7 +395,10 @@ def _compare(expected, received):
                 expected["texts"], received["texts"], strict=True
             )
         ),
-        "largest_difference": max(differences),
+        # No number is greater than NaN, and none is smaller.
+        "largest_difference": max(
+            differences, key=lambda each: (math.isnan(each), each)
+        ),
     }
 
 

@@ -13,6 +13,7 @@ from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
 from keras_deepnmt.data.demo import demo_pairs
 from keras_deepnmt.exchange import (
+    engine_folders,
     export_ctranslate2,
     find_engine,
     verify_engine_folder,
@@ -153,6 +154,17 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
     (copy / "export.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match="1 of 17 golden sentences"):
         verify_engine_folder(copy)
+
+
+def test_log_probabilities_that_are_no_numbers_are_found(folder, monkeypatch):
+    golden = json.loads((folder / "export.json").read_text())["golden"]
+    numbers = list(golden["log_probs"])
+    numbers[3] = float("nan")
+    monkeypatch.setattr(
+        engine_folders, "_run", lambda *_: golden | {"log_probs": numbers}
+    )
+    with pytest.raises(UserError, match="largest difference .* is nan"):
+        verify_engine_folder(folder)
 
 
 @pytest.mark.parametrize(
