@@ -16,6 +16,7 @@ import numpy as np
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.config_values import positive_integer
+from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
@@ -462,6 +463,15 @@ def _decoding(folder, given, target) -> dict[str, Any]:
     for patience, stopping in STOPPING.items():
         if given.get("early_stopping") == stopping:
             options["patience"] = patience
+    # Our own exports name limits that depend on the source here.
+    file = folder / EXPORT_FILE
+    limits = _read_object(file) if file.is_file() else {}
+    for ours, theirs in (
+        ("max_length_ratio", "length_ratio"),
+        ("max_extra_tokens", "extra_tokens"),
+    ):
+        if theirs in limits:
+            options[ours] = limits[theirs]
     return options
 
 

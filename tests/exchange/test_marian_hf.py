@@ -320,6 +320,11 @@ def test_options_of_the_search_come_along(copy):
     # That of Transformers is neither.
     change_config(copy, early_stopping=False)
     assert "patience" not in load_marian(copy).decoding
+    # The limits of length of a folder that this package wrote.
+    assert "max_length_ratio" not in load_marian(copy).decoding
+    change_json(copy / "export.json", length_ratio=1.5, extra_tokens=7)
+    found = load_marian(copy).decoding
+    assert found["max_length_ratio"] == 1.5 and found["max_extra_tokens"] == 7
 
 
 def change_tensors(folder, change):

@@ -101,6 +101,9 @@ def test_the_same_model_is_read_again(separate, tmp_path):
     imported = check_read_again(translator, folder, tmp_path)
     assert imported.arguments["layer_norm_epsilon"] == 1e-6
     assert imported.decoding["num_beams"] == translator.num_beams
+    for name in ("max_length_ratio", "max_extra_tokens"):
+        expected = getattr(translator.options, name)
+        assert imported.decoding[name] == expected
     assert (folder / "target_vocab.json").exists()
     assert find_engine(folder).name == "MarianMT"
 
