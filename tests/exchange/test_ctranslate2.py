@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 from foreign_tokenizer import foreign_tokenizer
@@ -186,6 +187,23 @@ def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
     model = Transformer(*sizes, 8, 8, 2, 1, 1, **slots)
     translator = Translator(model, *tokenizers, compiled=False)
     with pytest.raises(UserError, match=f"only plain Transformers.*{named}"):
+        export_ctranslate2(translator, tmp_path / "refused")
+    assert not list(tmp_path.iterdir())
+
+
+@keras.saving.register_keras_serializable("test_ctranslate2")
+def squared(x):
+    return keras.ops.square(keras.ops.relu(x))
+
+
+@pytest.mark.parametrize("activation", ["elu", squared])
+def test_activations_that_it_lacks_are_refused(
+    activation, tokenizers, tmp_path
+):
+    sizes = [each.vocabulary_size for each in tokenizers]
+    model = Transformer(*sizes, 8, 8, 2, 1, 1, activation=activation)
+    translator = Translator(model, *tokenizers, compiled=False)
+    with pytest.raises(UserError, match="`activation` must be one of relu, ge"):
         export_ctranslate2(translator, tmp_path / "refused")
     assert not list(tmp_path.iterdir())
 
