@@ -78,8 +78,14 @@ _DEFAULTS = {
     "tied-embeddings-all": False,
     "tied-embeddings-src": False,
 }
+_FACTOR = "max-length-factor"
 # Those of Marian's decoder that have a counterpart here, with its defaults.
-_SEARCH = {"beam-size": 12, "normalize": 0.0, "allow-unk": False}
+_SEARCH = {
+    "beam-size": 12,
+    "normalize": 0.0,
+    "allow-unk": False,
+    _FACTOR: 3.0,
+}
 
 
 def is_marian_npz(path: Path) -> bool:
@@ -456,7 +462,7 @@ def _decoding(decoder) -> dict[str, Any]:
     """Returns the options of the search that `decoder.yml` asks for."""
     search = _SEARCH | decoder
     numbers = {}
-    for key in ("beam-size", "normalize", "word-penalty"):
+    for key in ("beam-size", "normalize", "word-penalty", _FACTOR):
         value = search.get(key, 0)
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise UserError(
@@ -468,10 +474,18 @@ def _decoding(decoder) -> dict[str, Any]:
             f"{search['file']}: `word-penalty` must be 0, since the search of "
             f"this package has none. Received: {numbers['word-penalty']}"
         )
+    if numbers[_FACTOR] <= 0:
+        raise UserError(
+            f"{search['file']}: `{_FACTOR}` must be above 0. Received: "
+            f"{numbers[_FACTOR]}"
+        )
     return {
         "num_beams": int(numbers["beam-size"]),
         # Marian divides by length ** normalize.
         "length_penalty": float(numbers["normalize"]),
         "length_offset": 0.0,
         "allow_unknown": bool(search["allow-unk"]),
+        # Marian breaks off at as many tokens, or at the next integer.
+        "max_length_ratio": float(numbers[_FACTOR]),
+        "max_extra_tokens": 0,
     }

@@ -413,6 +413,15 @@ def test_a_vocabulary_that_is_named_and_missing_may_be_given(copy, tmp_path):
         load_marian_npz(copy, copy / "b.spm", copy / "b.spm")
 
 
+def test_a_translation_may_be_as_long_as_marian_says(copy):
+    names = ("max_length_ratio", "max_extra_tokens")
+    decoding = load_marian_npz(copy).decoding
+    assert [decoding[name] for name in names] == [3.0, 0]
+    (copy / "decoder.yml").write_text("max-length-factor: 2")
+    decoding = load_marian_npz(copy).decoding
+    assert [decoding[name] for name in names] == [2.0, 0]
+
+
 def test_several_lists_of_pieces_must_be_named(tmp_path):
     folder = tmp_path / "marian"
     write_folder(folder, vocabulary="yml")
@@ -564,6 +573,10 @@ BAD_INPUTS = {
     "a damaged vocabulary": (
         lambda f: cut(f / "vocab.spm", 100),
         "vocab.spm: not a SentencePiece model",
+    ),
+    "no length": (
+        lambda f: (f / "decoder.yml").write_text("max-length-factor: 0"),
+        "decoder.yml: `max-length-factor` must be above 0. Received: 0",
     ),
     "a word penalty": (
         lambda f: (f / "decoder.yml").write_text("word-penalty: 0.5"),
