@@ -98,10 +98,12 @@ def export_ctranslate2(
     check_plain(translator.model, _ENGINE.name)
     check_exportable(translator)
     activation = translator.model.get_config()["activation"]
-    if activation not in _ACTIVATIONS:
+    # One of one's own is a dict.
+    if activation not in list(_ACTIVATIONS):
         raise UserError(
-            "CTranslate2 has these activations: "
-            f"{', '.join(_ACTIVATIONS)}. Received: activation={activation}"
+            "CTranslate2 cannot compute this model: `activation` must be one "
+            f"of {', '.join(_ACTIVATIONS)}. Received: {activation}. Train such "
+            "a model, or export for TensorFlow Serving or ONNX Runtime."
         )
 
     def write(folder):
@@ -112,6 +114,8 @@ def export_ctranslate2(
             "max_source_length": translator.max_source_length,
             "max_target_length": translator.model.max_length,
             "special_pieces": _special_pieces(translator.target_tokenizer),
+            # Pieces end words, so that a text ends with a space.
+            "word_ends": translator.target_tokenizer.marks_word_ends,
         }
 
     return write_engine_folder(

@@ -19,16 +19,17 @@ from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.position_tables import waves, with_positions
+from keras_deepnmt.exchange.sigmoid_gelu import as_silu
 from keras_deepnmt.exchange.vocabulary import Vocabulary, read_sentencepiece
 from keras_deepnmt.json_files import read_json
 
 FORMAT = "ctranslate2"
 _MODEL, _CONFIG = "model.bin", "config.json"
-# By the numbers of `ctranslate2.specs.Activation`. The fifth, x sigmoid(1.702
-# x), is swish of inputs that are 1.702 times as large.
+# By the numbers of `ctranslate2.specs.Activation`. The fifth is x sigmoid(1.702
+# x).
 _ACTIVATIONS = {0: "relu", 2: "silu", 3: "gelu", 4: "silu", 5: "tanh"}
 _ACTIVATIONS[6] = "sigmoid"
-_SIGMOID_GELU, _SLOPE = 4, 1.702
+_SIGMOID_GELU = 4
 # What CTranslate2 takes where `config.json` names none.
 _EPSILON = 1e-5
 # Of the table for a model without one.
@@ -291,11 +292,12 @@ def _model(tensors, config, vocabularies):
             f"{', '.join(map(str, _ACTIVATIONS))} of CTranslate2. Received: "
             f"{activation}"
         )
-    slope = _SLOPE if activation == _SIGMOID_GELU else None
     for side in ("encoder", "decoder"):
         number = 0
         while tensors.has(f"{side}/layer_{number}/ffn/linear_0/weight"):
-            weights |= _block(tensors, side, number, slope)
+            weights |= _block(tensors, side, number)
+            if activation == _SIGMOID_GELU:
+                as_silu(weights, f"{side}_block_{number + 1}/feed_forward")
             number += 1
         arguments[f"num_{side}_layers"] = number
     first = tensors.matrix("encoder/layer_0/ffn/linear_0/weight")
@@ -375,7 +377,7 @@ def _tables(tensors, width):
         yield table
 
 
-def _block(tensors, side, number, slope):
+def _block(tensors, side, number):
     theirs, ours = f"{side}/layer_{number}", f"{side}_block_{number + 1}"
     found = _attention(
         tensors,
@@ -395,10 +397,6 @@ def _block(tensors, side, number, slope):
         found |= _linear(
             tensors, f"{theirs}/ffn/linear_{place}", network, (part,)
         )
-    if slope is not None:
-        for part in ("kernel", "bias"):
-            found[f"{network}/intermediate/{part}"] *= np.float32(slope)
-        found[f"{network}/output/kernel"] /= np.float32(slope)
     return found | _norm(
         tensors,
         f"{theirs}/ffn/layer_norm",

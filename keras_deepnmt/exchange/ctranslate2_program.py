@@ -28,8 +28,10 @@ class Model:
         content = json.loads((folder / "export.json").read_text("utf-8"))
         self.options = content["search"]
         self.longest = content["max_source_length"]
-        # There are positions for no more; folders of earlier versions lack it.
+        # Folders of earlier versions lack these: there are positions for no
+        # more tokens, and whether pieces end words.
         self.most = content.get("max_target_length") or math.inf
+        self.word_ends = content.get("word_ends", False)
         self.special = content["special_pieces"]
         self.source, self.target = (
             sentencepiece.SentencePieceProcessor(
@@ -48,6 +50,11 @@ class Model:
     def pieces(self, text):
         """Returns the pieces of a source."""
         return self.source.encode(text.replace("\0", ""), out_type=str)
+
+    def text(self, pieces):
+        """Returns the text of the pieces of a translation."""
+        text = self.target.decode(pieces)
+        return text.removesuffix(" ") if self.word_ends else text
 
     def translate(self, texts, **changes):
         """Returns the translations; that of an empty text is empty."""
@@ -94,7 +101,7 @@ class Model:
         """The hypotheses of a source, of at most `limit` tokens each."""
         return [
             {
-                "text": self.target.decode(pieces[: limit - 1]),
+                "text": self.text(pieces[: limit - 1]),
                 "score": score,
                 # Not divided by a power of the length, its end included.
                 "log_prob": score * (len(pieces) + 1) ** length_penalty,
@@ -123,10 +130,26 @@ class Model:
         return len(self.target.encode(text)) + 1
 
 
+def read_lines(stream):
+    """Yields lines of UTF-8 without their ends, also those of Windows."""
+    for number, line in enumerate(stream, start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            sys.exit(
+                f"standard input, line {number}: not UTF-8 (byte "
+                f"{error.start + 1} of the line is "
+                f"0x{line[error.start]:02x})."
+            )
+
+
 def main():
     """Translates standard input in blocks of lines."""
     model = Model(Path(__file__).parent)
-    lines = (line.rstrip("\n") for line in sys.stdin)
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    lines = read_lines(sys.stdin.buffer)
     while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
             # Pieces for bytes may be line ends.

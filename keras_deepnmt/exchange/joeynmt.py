@@ -347,8 +347,17 @@ def _decoding(config) -> dict[str, Any]:
         config.refuse(place, rule, repeated)
     ngram = config.take("testing", "no_repeat_ngram_size", kind=int, default=-1)
     allow = config.take("testing", "generate_unk", kind=bool, default=True)
+    shortest = config.take("testing", "min_output_length", kind=int, default=1)
+    place = ("testing", "max_output_length")
+    longest = config.take(*place, kind=int, default=-1)
+    if longest == 0:
+        config.refuse(place, "must be at least 1, or -1", longest)
     return {
         "num_beams": max(beams, 1),
+        "min_length": max(shortest, 0),
+        # Without a limit theirs is 1.5 times the longest source of a batch.
+        "max_length_ratio": 1.5 if longest < 0 else 0.0,
+        "max_extra_tokens": max(longest, 0),
         # Theirs is ((5 + length) / 6) ** alpha.
         "length_penalty": max(float(penalty), 0.0),
         "length_offset": 5.0,

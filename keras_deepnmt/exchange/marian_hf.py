@@ -7,6 +7,7 @@ end first, then all others in their order.
 """
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,16 @@ import numpy as np
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
 from keras_deepnmt.exchange.config_values import positive_integer
+from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
 from keras_deepnmt.exchange.sinusoids import position_encoding
 from keras_deepnmt.exchange.tensor_files import read_tensors
-from keras_deepnmt.exchange.vocabulary import Vocabulary, read_sentencepiece
+from keras_deepnmt.exchange.vocabulary import (
+    NEVER,
+    Vocabulary,
+    read_sentencepiece,
+)
 from keras_deepnmt.json_files import read_json
 from keras_deepnmt.masks import BEGIN_ID, PADDING_ID, UNKNOWN_ID
 
@@ -85,6 +91,9 @@ _SIZES = [
 ]
 # `early_stopping` of Transformers for each value of `patience`.
 STOPPING = {0.0: "never", 1.0: True}
+# Before this version of Transformers its class of Marian took the padding out
+# of the probabilities; since then `renormalize_logits` of the search does.
+_RENORMALIZED_SINCE = (4, 32)
 # Keys that some versions write, and the values that this package can express.
 _FIXED = {
     "scale_embedding": (True,),
@@ -157,6 +166,10 @@ def load_marian(
     arguments |= positions
     values = _weights(weights, arguments, source, target) | tables
     weights.refuse_others()
+    search = _read_search(folder, config)
+    if _leaves_out_padding(search):
+        # The padding begins translations, and it is another token here.
+        values["output_bias/bias"][BEGIN_ID] = NEVER
     return ImportedModel(
         str(folder),
         FORMAT,
@@ -169,7 +182,7 @@ def load_marian(
                 (target, target_tokenizer or folder / "target.spm"),
             )
         ),
-        _decoding(folder, config, target),
+        _decoding(folder, search, target),
         {
             "name": config.get("_name_or_path") or folder.name,
             "source": config.get("source_lang"),
@@ -380,12 +393,32 @@ def _waves(length, width, longest):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 
 
-def _decoding(folder, config, target) -> dict[str, Any]:
-    """Returns the options of the search that the folder asks for."""
+def _read_search(folder, config) -> dict[str, Any]:
+    """Reads the options of the search, which config.json may have, too."""
     file = folder / "generation_config.json"
-    given = dict(config)
-    if file.is_file():
-        given |= _read_object(file)
+    return config | (_read_object(file) if file.is_file() else {})
+
+
+def _leaves_out_padding(given):
+    """Whether probabilities are those of the tokens but a padding that begins.
+
+    Its vector is zero, so that its logit would always be the same.
+    """
+    padding = given["pad_token_id"]
+    if given["decoder_start_token_id"] != padding:
+        return False
+    renormalizes = given.get("renormalize_logits")
+    if renormalizes is None:
+        version = str(given.get("transformers_version", "0.0"))
+        found = re.match(r"(\d+)\.(\d+)", version)
+        return bool(found) and (
+            tuple(map(int, found.groups())) < _RENORMALIZED_SINCE
+        )
+    return renormalizes and [padding] in (given.get("bad_words_ids") or [])
+
+
+def _decoding(folder, given, target) -> dict[str, Any]:
+    """Returns the options of the search that the folder asks for."""
     padding, unknown, start = (
         int(target.order[i]) for i in (PADDING_ID, UNKNOWN_ID, BEGIN_ID)
     )
@@ -430,6 +463,15 @@ def _decoding(folder, config, target) -> dict[str, Any]:
     for patience, stopping in STOPPING.items():
         if given.get("early_stopping") == stopping:
             options["patience"] = patience
+    # Our own exports name limits that depend on the source here.
+    file = folder / EXPORT_FILE
+    limits = _read_object(file) if file.is_file() else {}
+    for ours, theirs in (
+        ("max_length_ratio", "length_ratio"),
+        ("max_extra_tokens", "extra_tokens"),
+    ):
+        if theirs in limits:
+            options[ours] = limits[theirs]
     return options
 
 

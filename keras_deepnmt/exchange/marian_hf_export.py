@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
 
 _ENGINE = ENGINES[FORMAT]
+# Weights with two names in a folder whose sides have vocabularies of their own.
+_BY_SIDE = {
+    f"shared_embedding/{name}": [f"{side}_embedding/{name}" for side in sides]
+    for name, sides in (
+        ("embeddings", ("source", "target")),
+        ("reverse_embeddings", ("target",)),
+    )
+}
 # Names that MarianTokenizer knows, of the ids 0 to 3.
 _SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 
@@ -348,8 +356,11 @@ def _check_weights(model, folder, shown):
     """Reads the folder again, and compares its weights."""
     found = load_marian(folder).weights
     for weight in model.weights:
-        value = found.get(weight.path)
-        if value is not None and not np.array_equal(value, weight.numpy()):
+        paths = [weight.path]
+        if weight.path not in found:
+            paths = _BY_SIDE.get(weight.path, paths)
+        values = [found.get(path) for path in paths]
+        if not all(np.array_equal(each, weight.numpy()) for each in values):
             raise UserError(
                 f"{shown}: {weight.path} is not read again as it was written. "
                 "Nothing was written. Check the disk, and run again."

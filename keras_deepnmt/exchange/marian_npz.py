@@ -5,6 +5,7 @@ zeros, which belongs to no piece, and has no padding: both are new tokens here.
 """
 
 import math
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from keras_deepnmt.exchange.marian_decoder_layers import (
 )
 from keras_deepnmt.exchange.marian_vocabulary import read_marian_vocabulary
 from keras_deepnmt.exchange.named_tensors import NamedTensors
+from keras_deepnmt.exchange.sigmoid_gelu import as_silu
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
 from keras_deepnmt.exchange.vocabulary import read_sentencepiece
 from keras_deepnmt.yaml_files import parse_yaml, read_yaml
@@ -33,6 +35,15 @@ _ACTIVATIONS = {
     "gelu": "gelu",
     "sigmoid": "sigmoid",
 }
+# Until then Marian's gelu was x sigmoid(1.702 x).
+_EXACT_GELU_SINCE = (1, 12, 3)
+# The options that name an activation, and the networks in a block with it.
+_NETWORKS = {
+    "transformer-ffn-activation": "feed_forward",
+    "transformer-aan-activation": "attention/feed_forward",
+}
+# Endings of vocabularies that are lists of pieces.
+_LISTS = (".yml", ".yaml", ".json")
 _SIZES = ("transformer-heads", "enc-depth", "dec-depth")
 # The values of options that this package can express; the first is taken where
 # the option is missing.
@@ -67,8 +78,14 @@ _DEFAULTS = {
     "tied-embeddings-all": False,
     "tied-embeddings-src": False,
 }
+_FACTOR = "max-length-factor"
 # Those of Marian's decoder that have a counterpart here, with its defaults.
-_SEARCH = {"beam-size": 12, "normalize": 0.0, "allow-unk": False}
+_SEARCH = {
+    "beam-size": 12,
+    "normalize": 0.0,
+    "allow-unk": False,
+    _FACTOR: 3.0,
+}
 
 
 def is_marian_npz(path: Path) -> bool:
@@ -228,13 +245,39 @@ def _read_config(tensors):
             "`transformer-postprocess-top`, of version "
             f"{config.get('version', 'unknown')}"
         )
-    kind = decoder_kind(config, is_first, _ACTIVATIONS, place)
+    activations = dict(_ACTIVATIONS)
+    scaled = _sigmoid_gelus(config, place)
+    if scaled:
+        activations["gelu"] = "silu"
+    kind = decoder_kind(config, is_first, activations, place)
     return config | {
+        "activation": activations[activation],
+        "scaled_networks": scaled,
         "decoder_layer": kind,
         "normalize_first": is_first,
         "final_norm": None if has_final == is_first else has_final,
         "has_final_norm": has_final,
     }
+
+
+def _sigmoid_gelus(config, place):
+    """The networks in a block whose gelu is x sigmoid(1.702 x)."""
+    found = [
+        network
+        for key, network in _NETWORKS.items()
+        if config.get(key) == "gelu"
+    ]
+    version = str(config.get("version"))
+    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if found and numbers is None:
+        raise UserError(
+            f"{place}: `version` must be that of Marian, such as v1.12.0, "
+            "since gelu was another function before 1.12.3. Received: "
+            f"{version}"
+        )
+    if found and tuple(map(int, numbers.groups())) >= _EXACT_GELU_SINCE:
+        return []
+    return found
 
 
 def _read_decoder(file):
@@ -251,13 +294,27 @@ def _read_decoder(file):
 def _vocabulary_file(file, side, decoder, number, given):
     """The file of one side's vocabulary."""
     folder = file.parent
+    remedy = f"Put {side}.spm beside it, or give it by --{side}-tokenizer"
     named = decoder.get("vocabs")
     if isinstance(named, list) and len(named) == 2:
         # The folder may have been moved since.
         name = Path(str(named[number]))
         places = [folder / name, folder / name.name]
-    elif lists := [*folder.glob("*vocab.yml"), *folder.glob("*vocab.json")]:
-        places = lists if len(lists) == 1 else []
+        remedy = f"Put {name.name} beside it"
+        if name.suffix not in _LISTS:
+            remedy += f", or give it by --{side}-tokenizer"
+            places += [] if given is None else [Path(given)]
+    elif lists := sorted(
+        [*folder.glob("*vocab.yml"), *folder.glob("*vocab.json")]
+    ):
+        places = lists
+        if len(lists) > 1:
+            listed = ", ".join(place.name for place in lists)
+            raise UserError(
+                f"{file}: its {side} vocabulary must be named where there are "
+                f"several. Write `vocabs: [SOURCE, TARGET]` to "
+                f"{folder / 'decoder.yml'}. Received: {listed}"
+            )
     elif given is not None:
         places = [Path(given)]
     else:
@@ -266,16 +323,17 @@ def _vocabulary_file(file, side, decoder, number, given):
     for place in places:
         if place.is_file():
             return place
+    tried = ", ".join(map(str, dict.fromkeys(places)))
     raise UserError(
-        f"{file}: its {side} vocabulary was not found. Put {side}.spm beside "
-        f"it, or give it by --{side}-tokenizer."
+        f"{file}: its {side} vocabulary was not found. {remedy}. Looked for: "
+        f"{tried}"
     )
 
 
 def _tokenizer_file(folder, side, vocabulary_file, given):
     if given is not None:
         return Path(given)
-    if vocabulary_file.suffix not in (".yml", ".yaml", ".json"):
+    if vocabulary_file.suffix not in _LISTS:
         return vocabulary_file
     file = folder / f"{side}.spm"
     if not file.is_file():
@@ -326,7 +384,7 @@ def _model(tensors, config, vocabularies):
         hidden_dim=source.shape[1],
         intermediate_dim=tensors.matrix("encoder_l1_ffn_W1").shape[1],
         num_heads=config["transformer-heads"],
-        activation=_ACTIVATIONS[config["transformer-ffn-activation"]],
+        activation=config["activation"],
         layer_norm_epsilon=_EPSILON,
         normalize_first=config["normalize_first"],
         final_norm=config["final_norm"],
@@ -372,6 +430,9 @@ def _block(tensors, side, number, config):
         found |= _dense(
             tensors, f"{theirs}_ffn", place, f"{ours}/feed_forward/{part}"
         )
+    for network in config["scaled_networks"]:
+        if f"{ours}/{network}/intermediate/kernel" in found:
+            as_silu(found, f"{ours}/{network}")
     return found | _norm(
         tensors,
         f"{theirs}_ffn_ffn",
@@ -401,7 +462,7 @@ def _decoding(decoder) -> dict[str, Any]:
     """Returns the options of the search that `decoder.yml` asks for."""
     search = _SEARCH | decoder
     numbers = {}
-    for key in ("beam-size", "normalize", "word-penalty"):
+    for key in ("beam-size", "normalize", "word-penalty", _FACTOR):
         value = search.get(key, 0)
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise UserError(
@@ -413,10 +474,18 @@ def _decoding(decoder) -> dict[str, Any]:
             f"{search['file']}: `word-penalty` must be 0, since the search of "
             f"this package has none. Received: {numbers['word-penalty']}"
         )
+    if numbers[_FACTOR] <= 0:
+        raise UserError(
+            f"{search['file']}: `{_FACTOR}` must be above 0. Received: "
+            f"{numbers[_FACTOR]}"
+        )
     return {
         "num_beams": int(numbers["beam-size"]),
         # Marian divides by length ** normalize.
         "length_penalty": float(numbers["normalize"]),
         "length_offset": 0.0,
         "allow_unknown": bool(search["allow-unk"]),
+        # Marian breaks off at as many tokens, or at the next integer.
+        "max_length_ratio": float(numbers[_FACTOR]),
+        "max_extra_tokens": 0,
     }

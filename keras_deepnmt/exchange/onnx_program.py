@@ -187,10 +187,26 @@ def largest(values, number):
     )
 
 
+def read_lines(stream):
+    """Yields lines of UTF-8 without their ends, also those of Windows."""
+    for number, line in enumerate(stream, start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            sys.exit(
+                f"standard input, line {number}: not UTF-8 (byte "
+                f"{error.start + 1} of the line is "
+                f"0x{line[error.start]:02x})."
+            )
+
+
 def main():
     """Translates standard input in blocks of lines."""
     model = Model(Path(__file__).parent)
-    lines = (line.rstrip("\n") for line in sys.stdin)
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    lines = read_lines(sys.stdin.buffer)
     while block := list(itertools.islice(lines, 1024)):
         for translation in model.translate(block):
             # Pieces for bytes may be line ends.

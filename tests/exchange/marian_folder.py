@@ -156,6 +156,8 @@ def logits(
     act = {
         "relu": lambda x: np.maximum(x, 0.0),
         "swish": lambda x: x / (1.0 + np.exp(-x)),
+        # What Marian computed for gelu before version 1.12.3.
+        "sigmoid gelu": lambda x: x / (1.0 + np.exp(-1.702 * x)),
         "gelu": lambda x: x * (1.0 + np.vectorize(math.erf)(x / 2**0.5)) / 2,
     }[activation]
 

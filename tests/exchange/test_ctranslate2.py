@@ -5,13 +5,16 @@ import json
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
+from foreign_tokenizer import foreign_tokenizer
 
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
 from keras_deepnmt.data.demo import demo_pairs
 from keras_deepnmt.exchange import (
+    engine_folders,
     export_ctranslate2,
     find_engine,
     verify_engine_folder,
@@ -109,6 +112,27 @@ def test_models_of_other_kinds(arguments, tokenizers, tmp_path):
     assert found["equal"] == found["sentences"]
 
 
+def test_pieces_may_end_words(tokenizers, tmp_path):
+    texts = [pair.target for pair in demo_pairs(40)]
+    suffix = foreign_tokenizer(
+        *(texts, tmp_path / "suffix"),
+        vocab_size=60,
+        treat_whitespace_as_suffix=True,
+    )
+    sizes = tokenizers[0].vocabulary_size, suffix.vocabulary_size
+    model = Transformer(*sizes, 8, 8, 2, 1, 1, output_bias=True)
+    # So that translations are of words.
+    bias = np.zeros(sizes[1], "float32")
+    words = [p.endswith("▁") for p in suffix.pieces(range(sizes[1]))]
+    bias[words] = 9.0
+    model.output_bias.bias.assign(bias)
+    translator = Translator(model, tokenizers[0], suffix, compiled=False)
+    found = export_ctranslate2(
+        translator, tmp_path / "folder", sources=SOURCES[:3]
+    )
+    assert found["equal"] == 3
+
+
 def test_a_changed_file_is_found(demo, folder, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
@@ -133,6 +157,17 @@ def test_other_outputs_than_recorded_are_found(folder, tmp_path):
         verify_engine_folder(copy)
 
 
+def test_log_probabilities_that_are_no_numbers_are_found(folder, monkeypatch):
+    golden = json.loads((folder / "export.json").read_text())["golden"]
+    numbers = list(golden["log_probs"])
+    numbers[3] = float("nan")
+    monkeypatch.setattr(
+        engine_folders, "_run", lambda *_: golden | {"log_probs": numbers}
+    )
+    with pytest.raises(UserError, match="largest difference .* is nan"):
+        verify_engine_folder(folder)
+
+
 @pytest.mark.parametrize(
     ("slots", "named"),
     [
@@ -152,6 +187,23 @@ def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
     model = Transformer(*sizes, 8, 8, 2, 1, 1, **slots)
     translator = Translator(model, *tokenizers, compiled=False)
     with pytest.raises(UserError, match=f"only plain Transformers.*{named}"):
+        export_ctranslate2(translator, tmp_path / "refused")
+    assert not list(tmp_path.iterdir())
+
+
+@keras.saving.register_keras_serializable("test_ctranslate2")
+def squared(x):
+    return keras.ops.square(keras.ops.relu(x))
+
+
+@pytest.mark.parametrize("activation", ["elu", squared])
+def test_activations_that_it_lacks_are_refused(
+    activation, tokenizers, tmp_path
+):
+    sizes = [each.vocabulary_size for each in tokenizers]
+    model = Transformer(*sizes, 8, 8, 2, 1, 1, activation=activation)
+    translator = Translator(model, *tokenizers, compiled=False)
+    with pytest.raises(UserError, match="`activation` must be one of relu, ge"):
         export_ctranslate2(translator, tmp_path / "refused")
     assert not list(tmp_path.iterdir())
 

@@ -11,14 +11,13 @@ import pytest
 from keras_deepnmt.exchange.engine_folders import ENGINES
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_it_translates_every_line_once_and_in_order(
-    engine, monkeypatch, capsys
-):
+@pytest.fixture(params=sorted(ENGINES))
+def run(request, monkeypatch):
+    """Runs a program on bytes of standard input, and returns its output."""
     # The engines need not be installed: how lines are read is the program's.
     for name in ("ctranslate2", "onnxruntime", "torch", "transformers"):
         monkeypatch.setitem(sys.modules, name, MagicMock())
-    file = ENGINES[engine].program
+    file = ENGINES[request.param].program
     spec = importlib.util.spec_from_file_location(file.stem, file)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
@@ -27,11 +26,30 @@ def test_it_translates_every_line_once_and_in_order(
         translate=lambda texts: [f"{t.upper()}\n\r" for t in texts]
     )
     monkeypatch.setattr(program, "Model", lambda folder: upper)
+
+    def run(content):
+        # Whatever the encoding of the system is.
+        for name, stream in (("stdin", content), ("stdout", b"")):
+            file = io.TextIOWrapper(io.BytesIO(stream), "ascii")
+            monkeypatch.setattr(sys, name, file)
+        program.main()
+        return sys.stdout.buffer.getvalue().decode()
+
+    return run
+
+
+def test_it_translates_every_line_once_and_in_order(run):
     # Lines are read in blocks: their numbers around the end of one, and more.
     for number in (0, 1, 1023, 1024, 1025, 2049, 3000):
         lines = [f"line {n}" for n in range(number)]
-        text = io.StringIO("".join(f"{line}\n" for line in lines))
-        monkeypatch.setattr(sys, "stdin", text)
-        program.main()
-        found = capsys.readouterr().out.split("\n")[:-1]
-        assert found == [f"{line.upper()}  " for line in lines]
+        found = run("".join(f"{line}\n" for line in lines).encode())
+        assert found.split("\n")[:-1] == [f"{line.upper()}  " for line in lines]
+
+
+def test_lines_are_those_of_the_command(run):
+    # A byte order mark, ends of Windows, one of an old Mac, and no end.
+    found = run("\ufeffä\r\nb\rc\n\r\r\n\u2028\n\ufeffd".encode())
+    assert found == "Ä  \nB C  \n   \n\u2028  \n\ufeffD  \n"
+    message = r"^standard input, line 2: not UTF-8 \(byte 2 of the line is 0xff"
+    with pytest.raises(SystemExit, match=message):
+        run(b"a\nb\xff\n")

@@ -178,6 +178,24 @@ def test_the_logits_are_those_of_the_equations(options, make_folder):
     assert imported.decoding["num_beams"] == 3
 
 
+def test_the_limits_of_length_come_along(make_folder):
+    folder, *_ = make_folder()
+
+    def limits():
+        found = load_joeynmt(folder).decoding
+        names = ("min_length", "max_length_ratio", "max_extra_tokens")
+        return tuple(found[name] for name in names)
+
+    # JoeyNMT forbids the end at first, and ends after 1.5 times the source.
+    assert limits() == (1, 1.5, 0)
+    changed("testing", "min_output_length", value=3)(folder)
+    changed("testing", "max_output_length", value=40)(folder)
+    assert limits() == (3, 0.0, 40)
+    changed("testing", "min_output_length", value=0)(folder)
+    changed("testing", "max_output_length", value=-1)(folder)
+    assert limits() == (0, 1.5, 0)
+
+
 @pytest.mark.thorough(each_commit=True)
 def test_texts_are_cut_into_pieces_of_the_vocabulary_alone(
     make_folder, tmp_path
@@ -346,6 +364,10 @@ def changed(*keys, value):
         (
             changed("testing", "repetition_penalty", value=1.2),
             "`testing.repetition_penalty` must be at most 1.*Received: 1.2",
+        ),
+        (
+            changed("testing", "max_output_length", value=0),
+            "`testing.max_output_length` must be at least 1, or -1.*: 0",
         ),
         (
             changed("data", "src", "tokenizer_type", value="words"),

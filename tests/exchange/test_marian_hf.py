@@ -93,12 +93,96 @@ def test_the_logits_are_those_of_the_equations(
     )
     found = np.asarray(scores, "float64")[0]
     expected = logits(tensors, activation, source, target)
+    # The softmax is over the same tokens: padding, the begin, has no part in
+    # it, and is the last one there.
+    sums = [np.log(np.exp(x).sum(-1)) for x in (found, expected[:, :-1])]
+    np.testing.assert_allclose(*sums, rtol=1e-6)
+    order[2] = 0  # compared already
+    found[:, 2] = expected[:, 0]
     np.testing.assert_allclose(
         found[:, 1:], expected[:, order[1:]], rtol=1e-5, atol=1e-5
     )
-    # The softmax is over the same tokens: padding takes no part in it.
-    sums = [np.log(np.exp(x).sum(-1)) for x in (found, expected)]
-    np.testing.assert_allclose(*sums, rtol=1e-6)
+
+
+def change_json(file, **changes):
+    content = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(content | changes))
+
+
+@pytest.mark.parametrize(
+    ("version", "search", "expected"),
+    [
+        (None, None, True),
+        ("4.31.0", None, True),
+        ("4.32.0.dev0", None, False),
+        ("4.57.6", {"renormalize_logits": True}, True),
+        ("4.30.2", {"renormalize_logits": False}, False),
+        ("4.57.6", {"transformers_version": "4.29.2"}, True),
+        ("4.57.6", {"renormalize_logits": True, "bad_words_ids": []}, False),
+    ],
+)
+def test_padding_is_left_out_of_probabilities_where_transformers_does(
+    copy, version, search, expected
+):
+    if version is not None:
+        change_json(copy / "config.json", transformers_version=version)
+    if search is not None:
+        change_json(copy / "generation_config.json", **search)
+    weights = load_marian(copy).weights
+    padding = load_file(copy / "model.safetensors")["final_logits_bias"][0, -1]
+    found = weights["output_bias/bias"][:3]
+    assert found[0] == -100
+    # The begin token has the row of the padding.
+    assert found[2] == (-100 if expected else padding)
+    # One of its own keeps its logit.
+    change_json(copy / "config.json", decoder_start_token_id=2)
+    biases = load_marian(copy).weights["output_bias/bias"]
+    assert biases[[0, 2]].min() > -100
+
+
+@pytest.mark.parametrize("renormalizes", [True, False])
+def test_log_probabilities_of_a_search_are_those_of_transformers(
+    copy, renormalizes
+):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    size = len(names_of(copy))
+    change_json(
+        copy / "generation_config.json",
+        renormalize_logits=renormalizes,
+        bad_words_ids=[[size - 1]],
+        num_beams=1,
+        pad_token_id=size - 1,
+        decoder_start_token_id=size - 1,
+        eos_token_id=0,
+    )
+    source = [7, 5, 9, 0]
+    theirs = transformers.MarianMTModel.from_pretrained(copy).eval()
+    outputs = theirs.generate(
+        input_ids=torch.tensor([source]),
+        max_new_tokens=4,
+        output_scores=True,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    expected = torch.stack(outputs.scores, dim=1)[0].numpy()
+    if not renormalizes:  # greedy search keeps the logits then
+        scores = torch.stack(outputs.logits, dim=1)[0].log_softmax(-1)
+        expected = scores.numpy()
+    order = order_of(names_of(copy))
+    ours = {theirs: number for number, theirs in enumerate(order) if number}
+    target = outputs.sequences[0, :-1].tolist()
+    found = load_marian(copy).build()(
+        {
+            "source_ids": np.array([[ours[i] for i in source]]),
+            "target_ids": np.array([[2, *(ours[i] for i in target[1:])]]),
+        }
+    )
+    found = tf.nn.log_softmax(np.asarray(found)[0]).numpy()
+    real = [1, *range(3, len(order))]
+    np.testing.assert_allclose(
+        found[:, real], expected[:, np.array(order)[real]], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
@@ -236,6 +320,11 @@ def test_options_of_the_search_come_along(copy):
     # That of Transformers is neither.
     change_config(copy, early_stopping=False)
     assert "patience" not in load_marian(copy).decoding
+    # The limits of length of a folder that this package wrote.
+    assert "max_length_ratio" not in load_marian(copy).decoding
+    change_json(copy / "export.json", length_ratio=1.5, extra_tokens=7)
+    found = load_marian(copy).decoding
+    assert found["max_length_ratio"] == 1.5 and found["max_extra_tokens"] == 7
 
 
 def change_tensors(folder, change):

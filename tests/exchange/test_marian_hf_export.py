@@ -5,6 +5,7 @@ itself."""
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from keras_deepnmt.exchange import (
     export_marian,
     find_engine,
     load_marian,
+    marian_hf_export,
     verify_engine_folder,
 )
 from keras_deepnmt.exchange.engine_folders import Engine
@@ -99,6 +101,9 @@ def test_the_same_model_is_read_again(separate, tmp_path):
     imported = check_read_again(translator, folder, tmp_path)
     assert imported.arguments["layer_norm_epsilon"] == 1e-6
     assert imported.decoding["num_beams"] == translator.num_beams
+    for name in ("max_length_ratio", "max_extra_tokens"):
+        expected = getattr(translator.options, name)
+        assert imported.decoding[name] == expected
     assert (folder / "target_vocab.json").exists()
     assert find_engine(folder).name == "MarianMT"
 
@@ -171,6 +176,34 @@ def test_what_it_cannot_compute_is_refused(
     with pytest.raises(UserError, match=message):
         export_marian(translator, tmp_path / "refused")
     assert not list(tmp_path.iterdir())
+
+
+def test_every_weight_is_compared(monkeypatch):
+    model = Transformer(9, 9, 8, 8, 2, 1, 1, share_embeddings=True)
+    written = {weight.path: weight.numpy() for weight in model.weights}
+    read = SimpleNamespace(weights=dict(written))
+    monkeypatch.setattr(marian_hf_export, "load_marian", lambda folder: read)
+
+    def check():
+        marian_hf_export._check_weights(model, None, "folder")
+
+    check()
+    # Sides with vocabularies of their own have two embeddings.
+    rows = read.weights.pop("shared_embedding/embeddings")
+    for side in ("source", "target"):
+        read.weights[f"{side}_embedding/embeddings"] = rows
+    check()
+    message = "embedding/embeddings is not read again as it was written"
+    for side in ("source", "target"):
+        original = dict(read.weights)
+        read.weights[f"{side}_embedding/embeddings"] = rows + 1.0
+        with pytest.raises(UserError, match=message):
+            check()
+        read.weights = original
+    path = "encoder_block_1/attention/query/kernel"
+    del read.weights[path]
+    with pytest.raises(UserError, match=f"{path} is not read again"):
+        check()
 
 
 def test_a_search_that_it_lacks_is_refused(separate, tmp_path):

@@ -5,6 +5,7 @@ have is named, and nothing is left behind."""
 import dataclasses
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def sigmoid(x):
     return 1.0 / (1.0 + np.exp(-x))
 
 
-def average_attention(tensors, number, x):
+def average_attention(tensors, number, x, slope=1.0):
     """Marian's layer: x_t and y_t, which averages x_1 ... x_t, each times a
     gate that it determines itself."""
     t = {
@@ -148,7 +149,7 @@ def average_attention(tensors, number, x):
     }
     y = np.cumsum(x, axis=0) / np.arange(1, len(x) + 1)[:, None]
     y = y @ t["W1"] + t["b1"]
-    y = y * sigmoid(y)
+    y = y * sigmoid(slope * y)
     name = f"decoder_l{number}_aan_W2"
     if name in tensors:
         y = y @ tensors[name] + tensors[f"decoder_l{number}_aan_b2"]
@@ -239,15 +240,21 @@ def check_logits(tmp_path, options):
         }
     )
     begin = len(tensors["final_logits_bias"][0]) - 1
+    activation = options.get("activation", "swish")
+    if activation == "gelu" and "version" not in options:
+        activation = "sigmoid gelu"
+    layer = DECODER_LAYERS.get(options.get("decoder"))
+    if options.get("transformer-aan-activation") == "gelu":
+        layer = partial(layer, slope=1.702)
     expected = logits(
         tensors,
-        options.get("activation", "swish"),
+        activation,
         source,
         np.array([begin, *target]),
         EXPONENTS,
         1e-6,
         options.get("pre_norm", False),
-        DECODER_LAYERS.get(options.get("decoder")),
+        layer,
     )[:, : sizes[1]]
     found = np.asarray(found, "float64")[0]
     np.testing.assert_allclose(
@@ -265,13 +272,14 @@ def check_logits(tmp_path, options):
         {},
         {"tied": "target", "activation": "relu"},
         {"tied": "src", "output": "W", "activation": "gelu"},
+        {"activation": "gelu", "version": "v1.12.3 d225c24 2023-03-01"},
         {"tied": "none", "pre_norm": True, "top": True},
         {"top": True},
         {"decoder": "rnn", "pre_norm": True, "top": True},
     ],
     ids=[
-        *("all tied", "target", "source", "pre-norm", "norm at the top"),
-        "pre-norm SSRU",
+        *("all tied", "target", "source", "exact gelu"),
+        *("pre-norm", "norm at the top", "pre-norm SSRU"),
     ],
 )
 def test_logits_are_those_of_the_equations(options, tmp_path):
@@ -279,17 +287,21 @@ def test_logits_are_those_of_the_equations(options, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "aan_width"),
+    ("decoder", "aan_width", "activation"),
     [
-        ("rnn", F),
-        ("average-attention", F),
-        pytest.param("average-attention", D, marks=pytest.mark.thorough),
+        ("rnn", F, "swish"),
+        ("average-attention", F, "gelu"),
+        pytest.param(
+            "average-attention", D, "swish", marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_layers_in_place_of_self_attention_are_those_of_marian(
-    decoder, aan_width, tmp_path
+    decoder, aan_width, activation, tmp_path
 ):
-    check_logits(tmp_path, {"decoder": decoder, "aan_width": aan_width})
+    options = {"decoder": decoder, "aan_width": aan_width}
+    options["transformer-aan-activation"] = activation
+    check_logits(tmp_path, options)
 
 
 @pytest.fixture(scope="module")
@@ -381,6 +393,48 @@ def test_a_list_of_pieces_may_have_all_spellings_of_yaml(tmp_path):
         file.write_text(text)
         with pytest.raises(UserError, match=message):
             read_marian_vocabulary(file, 9)
+
+
+def test_a_vocabulary_that_is_named_and_missing_may_be_given(copy, tmp_path):
+    (copy / "decoder.yml").write_text("vocabs: [/a/b.spm, /a/b.spm]")
+    message = (
+        r"Put b.spm beside it, or give it by --source-tokenizer. "
+        rf"Looked for: /a/b.spm, {re.escape(str(copy / 'b.spm'))}$"
+    )
+    with pytest.raises(UserError, match=message):
+        load_marian_npz(copy)
+    spm = copy / "vocab.spm"
+    given = load_marian_npz(copy, spm, spm)
+    spm.rename(copy / "b.spm")
+    assert load_marian_npz(copy).source_proto == given.source_proto
+    # A SentencePiece model does not have the ids of a list.
+    (copy / "decoder.yml").write_text("vocabs: [b.yml, b.yml]")
+    with pytest.raises(UserError, match="Put b.yml beside it. Looked for"):
+        load_marian_npz(copy, copy / "b.spm", copy / "b.spm")
+
+
+def test_a_translation_may_be_as_long_as_marian_says(copy):
+    names = ("max_length_ratio", "max_extra_tokens")
+    decoding = load_marian_npz(copy).decoding
+    assert [decoding[name] for name in names] == [3.0, 0]
+    (copy / "decoder.yml").write_text("max-length-factor: 2")
+    decoding = load_marian_npz(copy).decoding
+    assert [decoding[name] for name in names] == [2.0, 0]
+
+
+def test_several_lists_of_pieces_must_be_named(tmp_path):
+    folder = tmp_path / "marian"
+    write_folder(folder, vocabulary="yml")
+    (folder / "vocab.spm").rename(folder / "source.spm")
+    (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
+    one = (folder / "model.vocab.yml").rename(folder / "a.vocab.yml")
+    (folder / "b.vocab.yml").write_bytes(one.read_bytes())
+    message = r"`vocabs: \[SOURCE, TARGET\]` to .*Received: a.vocab.yml, b.voc"
+    with pytest.raises(UserError, match=message):
+        load_marian_npz(folder)
+    text = "vocabs: [a.vocab.yml, b.vocab.yml]"
+    (folder / "decoder.yml").write_text(text)
+    assert load_marian_npz(folder).source_proto
 
 
 def change(folder, **options):
@@ -486,6 +540,12 @@ BAD_INPUTS = {
         ),
         "Marian 1.10 or later.*v1.9.0",
     ),
+    "gelu of an unknown version": (
+        lambda f: change(
+            f, **{"transformer-ffn-activation": "gelu", "version": None}
+        ),
+        "`version` must be that of Marian.*Received: None",
+    ),
     "fewer layers": (
         lambda f: change(f, **{"dec-depth": 1}),
         "tensors that no part of the model uses, such as decoder_l2_context",
@@ -513,6 +573,10 @@ BAD_INPUTS = {
     "a damaged vocabulary": (
         lambda f: cut(f / "vocab.spm", 100),
         "vocab.spm: not a SentencePiece model",
+    ),
+    "no length": (
+        lambda f: (f / "decoder.yml").write_text("max-length-factor: 0"),
+        "decoder.yml: `max-length-factor` must be above 0. Received: 0",
     ),
     "a word penalty": (
         lambda f: (f / "decoder.yml").write_text("word-penalty: 0.5"),
