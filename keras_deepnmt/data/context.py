@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
 from keras_deepnmt.data.tags import (
     own_tag,
     tagged_sentence,
@@ -22,7 +23,6 @@ from keras_deepnmt.data.tags import (
 if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
 
-CONTEXT_MARK = "<sep>"
 _BETWEEN = f" {CONTEXT_MARK} "
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.data.context import CONTEXT_MARK
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
 from keras_deepnmt.data.letter_case import (
     ALL_CAPITALS,
     CAPITAL,

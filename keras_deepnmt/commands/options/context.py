@@ -11,7 +11,8 @@ from keras_deepnmt.commands.options.changed_lines import (
     check_lines_can_change,
 )
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.data.context import CONTEXT_MARK, ContextWindow, mark_id
+from keras_deepnmt.data.context import ContextWindow, mark_id
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
 from keras_deepnmt.errors import UserError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import field_validator
 
-from keras_deepnmt.data.context import CONTEXT_MARK
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
 from keras_deepnmt.data.corpora import CorpusOptions, LineReader, decode_line
 from keras_deepnmt.data.mask_symbols import mask_symbol
 from keras_deepnmt.data.preparation.text_filters import (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_deepnmt.data.context import CONTEXT_MARK, mark_id
+from keras_deepnmt.data.context import mark_id
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
 from keras_deepnmt.data.mask_symbols import mask_symbols
 from keras_deepnmt.data.normalization import Normalization, load_normalization
 from keras_deepnmt.data.preparation.given_tokenizers import (
