@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
-from jsonargparse.typing import (
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from keras_deepnmt.commands.options.bounded_numbers import (
+    NonNegativeNumber,
+    PositiveNumber,
+)
 from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.decoding import (
     add_search_options,
@@ -132,7 +131,7 @@ def _add_limits(parser):
     )
     parser.add_argument(
         "--wait-ms",
-        type=NonNegativeFloat,
+        type=NonNegativeNumber,
         default=5.0,
         metavar="MS",
         help="Milliseconds for which a batch waits for more sentences.",
@@ -168,7 +167,7 @@ def _add_limits(parser):
     )
     parser.add_argument(
         "--timeout",
-        type=PositiveFloat,
+        type=PositiveNumber,
         default=60.0,
         metavar="SECONDS",
         help="Seconds after which a request fails, and for which requests are "
