@@ -36,7 +36,8 @@ deepnmt serve
 deepnmt serve runs/mine --languages de-en --port 8501
 deepnmt serve de_en=runs/first en_de=served/second --api-keys keys.txt
 """
-CONTINUE = "Requests that had come were answered."
+# While it serves, the signal ends it normally.
+CONTINUE = "No request was being answered."
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 _LARGEST_PORT = 65_535
 

@@ -17,6 +17,7 @@ from digit_run import environment
 from forked_processes import ForkedProcess
 
 from keras_deepnmt.cli import main
+from keras_deepnmt.server import api_keys
 from keras_deepnmt.trained import find_run_folder
 
 pytestmark = pytest.mark.thorough(each_commit=True)
@@ -149,6 +150,18 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "Choose another `--port`" in refused(capfd, "--port", port)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_it_may_be_stopped_while_it_loads(capfd, monkeypatch, number, code):
+    monkeypatch.setattr(
+        api_keys, "read_api_keys", lambda file: os.kill(os.getpid(), number)
+    )
+    assert main(["serve"]) == code
+    err = capfd.readouterr().err
+    assert err.endswith("interrupted. No request was being answered.\n")
 
 
 def test_a_missing_package_is_one_line(capfd, monkeypatch):
