@@ -39,6 +39,8 @@ deepnmt serve de_en=runs/first en_de=served/second --api-keys keys.txt
 # While it serves, the signal ends it normally.
 CONTINUE = "No request was being answered."
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
+# The address of a web site, as browsers write it.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+|\*")
 _LARGEST_PORT = 65_535
 
 
@@ -195,6 +197,7 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.request_limits import RequestLimits
 
     limits = _limits(options, RequestLimits)
+    origins = _origins(options.allow_origins or ())
     given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
     named = _named_folders(options.models or [USUAL_MODEL])
@@ -229,7 +232,7 @@ def run(options: Namespace) -> None:
             limits,
             Access(keys),
             metrics,
-            options.allow_origins or (),
+            origins,
             options.page,
         )
         with json_log(options.quiet):
@@ -274,6 +277,19 @@ def _limits(options, kind):
         options.max_waiting,
         options.timeout,
     )
+
+
+def _origins(given):
+    """Returns addresses of web sites, without the slash of a person."""
+    origins = [address.lower().removesuffix("/") for address in given]
+    for origin, address in zip(origins, given, strict=True):
+        if not _ORIGIN.fullmatch(origin):
+            raise UserError(
+                "`--allow-origins` must be addresses of web sites without a "
+                "path, such as https://example.org, or * for all. Received: "
+                f"{address}"
+            )
+    return origins
 
 
 def _named_folders(words: list[str]) -> dict[str, Path]:

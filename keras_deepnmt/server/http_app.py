@@ -125,6 +125,7 @@ def make_app(
             allow_origins=list(allowed_origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Retry-After", "X-Texts", "X-Texts-Cut"],
         )
     app.add_middleware(_Observer, metrics=metrics)
     return app

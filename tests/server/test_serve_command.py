@@ -17,6 +17,7 @@ from digit_run import environment
 from forked_processes import ForkedProcess
 
 from keras_deepnmt.cli import main
+from keras_deepnmt.commands import serve
 from keras_deepnmt.server import api_keys
 from keras_deepnmt.trained import find_run_folder
 
@@ -138,6 +139,8 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     assert "name of its own" in refused(capfd, "a_de_en", "a_de_en")
     assert "one pair" in refused(capfd, "--languages", "de-en", "en-de")
     assert "65,535" in refused(capfd, "--port", "70000")
+    for site in ("example.org", "https://example.org/app"):
+        assert "without a path" in refused(capfd, "--allow-origins", site)
     assert "`--max-waiting`" in refused(capfd, "--max-waiting", "1")
     assert "no key" in refused(capfd, "--api-keys", os.devnull)
     assert "nowhere" in refused(capfd, "--api-keys", tmp_path / "nowhere")
@@ -150,6 +153,13 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "Choose another `--port`" in refused(capfd, "--port", port)
+
+
+def test_a_slash_after_the_address_of_a_site_does_no_harm():
+    sites = ["https://Example.org/", "http://localhost:3000", "*"]
+    assert serve._origins(sites) == [
+        *("https://example.org", "http://localhost:3000", "*")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,14 @@ def test_only_pages_of_allowed_sites_may_ask(make_server):
     assert header not in server.translate("a", other).headers
 
 
+def test_pages_of_other_sites_may_read_what_the_answer_says(make_server):
+    server = make_server(origins=["https://example.org"])
+    answer = server.translate("a", {"Origin": "https://example.org"})
+    assert answer.headers["access-control-expose-headers"].split(", ") == [
+        *("Retry-After", "X-Texts", "X-Texts-Cut")
+    ]
+
+
 @pytest.fixture
 def busy(make_server):
     """A server whose model computes a sentence until it may go."""
