@@ -62,11 +62,19 @@ def make_app(
     for make_routes in all_routes:
         app.include_router(make_routes(models, limits, access, metrics))
 
+    # Watchers of servers and proxies also ask for the head alone.
+    hidden_text = {
+        "include_in_schema": False,
+        "response_class": PlainTextResponse,
+    }
+
+    @app.head("/healthz", **hidden_text)
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:
         """Answers while the server runs."""
         return "ok\n"
 
+    @app.head("/readyz", **hidden_text)
     @app.get(
         "/readyz",
         response_class=PlainTextResponse,

@@ -173,6 +173,14 @@ def test_keys_are_asked_for_where_there_are_some(make_server):
         assert server.client.get(path).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/"])
+def test_the_head_alone_is_answered(server, path):
+    head, whole = server.client.head(path), server.client.get(path)
+    assert head.status_code == 200
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+
+
 def test_only_pages_of_allowed_sites_may_ask(make_server):
     header = "access-control-allow-origin"
     origin = {"Origin": "https://example.org"}
