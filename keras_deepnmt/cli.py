@@ -155,6 +155,7 @@ def _interrupts_raised():
 
 def _run_verb(verb: str, words: list[str]) -> int:
     interrupt_advice = "Nothing was done."
+    options = None  # A signal may come before there are any.
     try:
         command = importlib.import_module(module_name(verb))
         interrupt_advice = command.CONTINUE

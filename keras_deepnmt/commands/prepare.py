@@ -8,8 +8,8 @@ import rich.console
 import rich.table
 import rich.text
 from jsonargparse import Namespace
-from jsonargparse.typing import PositiveFloat
 
+from keras_deepnmt.commands.options.bounded_numbers import PositiveNumber
 from keras_deepnmt.commands.options.dataclass_fields import (
     add_dataclass_options,
     as_options,
@@ -79,7 +79,7 @@ def add_options(parser: VerbParser) -> None:
         )
     parser.add_argument(
         "--weight",
-        type=PositiveFloat,
+        type=PositiveNumber,
         nargs="+",
         default=[],
         metavar="X",

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
-from jsonargparse.typing import (
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from keras_deepnmt.commands.options.bounded_numbers import (
+    NonNegativeNumber,
+    PositiveNumber,
+)
 from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.decoding import (
     add_search_options,
@@ -37,8 +36,11 @@ deepnmt serve
 deepnmt serve runs/mine --languages de-en --port 8501
 deepnmt serve de_en=runs/first en_de=served/second --api-keys keys.txt
 """
-CONTINUE = "Requests that had come were answered."
+# While it serves, the signal ends it normally.
+CONTINUE = "No request was being answered."
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
+# The address of a web site, as browsers write it.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]+|\*")
 _LARGEST_PORT = 65_535
 
 
@@ -132,7 +134,7 @@ def _add_limits(parser):
     )
     parser.add_argument(
         "--wait-ms",
-        type=NonNegativeFloat,
+        type=NonNegativeNumber,
         default=5.0,
         metavar="MS",
         help="Milliseconds for which a batch waits for more sentences.",
@@ -168,7 +170,7 @@ def _add_limits(parser):
     )
     parser.add_argument(
         "--timeout",
-        type=PositiveFloat,
+        type=PositiveNumber,
         default=60.0,
         metavar="SECONDS",
         help="Seconds after which a request fails, and for which requests are "
@@ -195,6 +197,7 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.request_limits import RequestLimits
 
     limits = _limits(options, RequestLimits)
+    origins = _origins(options.allow_origins or ())
     given = given_search_options(options)
     keys = read_api_keys(options.api_keys)
     named = _named_folders(options.models or [USUAL_MODEL])
@@ -229,7 +232,7 @@ def run(options: Namespace) -> None:
             limits,
             Access(keys),
             metrics,
-            options.allow_origins or (),
+            origins,
             options.page,
         )
         with json_log(options.quiet):
@@ -274,6 +277,19 @@ def _limits(options, kind):
         options.max_waiting,
         options.timeout,
     )
+
+
+def _origins(given):
+    """Returns addresses of web sites, without the slash of a person."""
+    origins = [address.lower().removesuffix("/") for address in given]
+    for origin, address in zip(origins, given, strict=True):
+        if not _ORIGIN.fullmatch(origin):
+            raise UserError(
+                "`--allow-origins` must be addresses of web sites without a "
+                "path, such as https://example.org, or * for all. Received: "
+                f"{address}"
+            )
+    return origins
 
 
 def _named_folders(words: list[str]) -> dict[str, Path]:

@@ -318,7 +318,7 @@ class _Job:
                 self._pass_over(results)
                 return
             warnings.state = state["faults"]
-            if not state["lines"]:
+            if not state["written"]:
                 state = self._write_header(parts.streams[0], state)
             kept_at = time.monotonic()
             block = None

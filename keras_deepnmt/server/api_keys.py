@@ -45,12 +45,16 @@ def read_api_keys(file: str | Path | None) -> ApiKeys:
             variable `DEEPNMT_API_KEYS`, with spaces between them.
 
     Raises:
-        UserError: if the file has no key, or one has a space in it.
+        UserError: if the file has no key, or one has a space in it or a
+            character beyond ASCII.
     """
     if file is None:
-        return ApiKeys(os.environ.get(VARIABLE, "").split())
+        keys = os.environ.get(VARIABLE, "").split()
+        _check_ascii(keys, VARIABLE)
+        return ApiKeys(keys)
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        # Editors of Windows put a mark of UTF-8 before the first key.
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: must be UTF-8, with a key a line.") from error
     keys = [key for line in lines if (key := line.strip())[:1] not in ("", "#")]
@@ -62,4 +66,16 @@ def read_api_keys(file: str | Path | None) -> ApiKeys:
                 f"{file}: a key must have no space. Received: one in key "
                 f"{number}"
             )
+    _check_ascii(keys, file)
     return ApiKeys(keys)
+
+
+def _check_ascii(keys, source):
+    """Refuses keys that clients could not write in a header."""
+    for number, key in enumerate(keys, start=1):
+        if not key.isascii():
+            raise UserError(
+                f"{source}: a key must have ASCII characters alone, as headers "
+                f"of HTTP have. Received: others in key {number}. Choose "
+                "another key."
+            )

@@ -62,11 +62,19 @@ def make_app(
     for make_routes in all_routes:
         app.include_router(make_routes(models, limits, access, metrics))
 
+    # Watchers of servers and proxies also ask for the head alone.
+    hidden_text = {
+        "include_in_schema": False,
+        "response_class": PlainTextResponse,
+    }
+
+    @app.head("/healthz", **hidden_text)
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:
         """Answers while the server runs."""
         return "ok\n"
 
+    @app.head("/readyz", **hidden_text)
     @app.get(
         "/readyz",
         response_class=PlainTextResponse,
@@ -125,6 +133,7 @@ def make_app(
             allow_origins=list(allowed_origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Retry-After", "X-Texts", "X-Texts-Cut"],
         )
     app.add_middleware(_Observer, metrics=metrics)
     return app

@@ -40,6 +40,7 @@ def page_files() -> APIRouter:
         kind = _TYPES[name.rpartition(".")[2]]
         return Response(files[name], media_type=kind, headers=_HEADERS)
 
+    @routes.head("/")
     @routes.get("/")
     async def page() -> Response:
         return answer("index.html")

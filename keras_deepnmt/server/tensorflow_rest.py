@@ -4,6 +4,7 @@ Paths, forms and statuses are those of its documentation, so that a client does
 not change when TensorFlow Serving takes over.
 """
 
+import asyncio
 import base64
 import binascii
 import json
@@ -136,20 +137,10 @@ def tensorflow_rest_routes(
     async def metadata(
         request: Request, name: str, number: str | None = None
     ) -> Response:
-        from google.protobuf.json_format import MessageToDict
-
         access.check(request)
         model, version = find_version(models, name, number)
-        definitions = {
-            signature: MessageToDict(
-                definition,
-                preserving_proto_field_name=True,
-                always_print_fields_with_no_presence=True,
-            )
-            for signature, definition in (
-                version.engine.signature_definitions().items()
-            )
-        }
+        # It may import TensorFlow, which takes seconds.
+        definitions = await asyncio.to_thread(_definitions, version.engine)
         return _json(
             {
                 "model_spec": {
@@ -220,6 +211,19 @@ def _model(models, name):
             404, f"Servable not found for request: Latest({name[:60]})"
         )
     return model
+
+
+def _definitions(engine):
+    from google.protobuf.json_format import MessageToDict
+
+    return {
+        signature: MessageToDict(
+            definition,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        for signature, definition in engine.signature_definitions().items()
+    }
 
 
 def _named_inputs(asked, signature):

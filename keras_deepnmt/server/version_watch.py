@@ -12,8 +12,8 @@ from keras_deepnmt.serving.verification import numbered_versions
 class VersionWatch:
     """Looks for new versions in model folders, in a thread of its own.
 
-    A version that cannot be loaded is logged once, and tried again: it may be
-    copied just now.
+    A version that cannot be loaded is logged once. It may be copied just now,
+    and is tried again whenever its files have changed.
 
     Args:
         folders: the models, and their model folders.
@@ -23,7 +23,9 @@ class VersionWatch:
     def __init__(self, folders: dict[ServedModel, Path], every_s: float = 2.0):
         self._folders = folders
         self._every_s = every_s
-        self._faults: set[tuple[str, int, str]] = set()
+        self._faults: set[tuple[str, int | None, str]] = set()
+        # The files that could not be loaded, as they were.
+        self._broken: dict[str, list[tuple]] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="versions", daemon=True
@@ -41,12 +43,18 @@ class VersionWatch:
                 self._look(model, folder)
 
     def _look(self, model, folder):
-        newest = max(numbered_versions(folder), default=0)
-        if newest <= model.current.number or not model.is_ready:
-            return
+        newest = None
         try:
+            newest = max(numbered_versions(folder), default=0)
+            if newest <= model.current.number or not model.is_ready:
+                return
+            files = _files(folder / str(newest))
+            if files == self._broken.get(model.name):
+                return
+            self._broken[model.name] = files
             model.replace(newest)
         except Exception as error:
+            # The folder itself may be out of reach for a while.
             fault = (model.name, newest, str(error))
             if fault not in self._faults:
                 self._faults.add(fault)
@@ -59,3 +67,12 @@ class VersionWatch:
                 )
             return
         log_event("version", model=model.name, version=newest)
+
+
+def _files(folder):
+    """The content of a folder, its sizes and times, to see that it changed."""
+    found = []
+    for path in sorted([folder, *folder.rglob("*")]):
+        status = path.stat()
+        found.append((path, status.st_size, status.st_mtime_ns))
+    return found

@@ -4,9 +4,11 @@ Of training and translating, see test_processes.py and test_resumption.py.
 """
 
 import os
+import signal
 
 import pytest
 
+from keras_deepnmt import cli
 from keras_deepnmt.serving import verification
 
 # Stands in for the program that checks an export; stops the command.
@@ -35,3 +37,14 @@ def test_a_stopped_export_leaves_neither_files_nor_a_process(
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "process").read_text()), 0)
     assert {file.name for file in tmp_path.iterdir()} == {"check.py", "process"}
+
+
+def test_a_command_may_be_stopped_before_its_options_are_read(
+    deepnmt, monkeypatch
+):
+    monkeypatch.setattr(
+        cli, "make_parser", lambda verb: os.kill(os.getpid(), signal.SIGTERM)
+    )
+    done = deepnmt("models")
+    assert done.code == 143
+    assert done.err == "deepnmt models: interrupted. Nothing was changed.\n"

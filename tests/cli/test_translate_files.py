@@ -148,6 +148,19 @@ def test_a_damaged_file_is_named_and_the_others_are_finished(deepnmt, here):
     assert len(read_lines_of("a.gz")) == 70
 
 
+@pytest.mark.thorough
+def test_a_file_without_a_whole_line_is_named_each_time(deepnmt, here):
+    content = Path("mono/a.gz").read_bytes()
+    Path("mono/a.gz").write_bytes(content[:16])
+    here[3] = "mono/[ac]*"
+    for _ in range(2):
+        done = deepnmt(*here, "--format", "tsv")
+        assert done.code == 2
+        assert "mono/a.gz, line 1: the gzip data is damaged" in done.err
+        assert not list(Path("out").glob("*.part*"))
+        assert contents(Path("out")) == {"c.tsv": ["text\ttranslation"]}
+
+
 def read_lines_of(name):
     return read_lines(Path("out", name))
 

@@ -64,7 +64,17 @@ OPTION_MISTAKES = [
     ([*PREPARE, "25", "--seed", "-1"], "`--seed`"),
     ([*PREPARE, "99999999999999"], "`--vocabulary-size`"),
     ([*PREPARE, "25", "--weight", "nan"], "`--weight`"),
-    ([*PREPARE, "25", "--weight", "inf"], "number above 0. Received: inf"),
+    *(
+        ([*words, "inf"], "inf is not >")
+        for words in (
+            [*PREPARE, "25", "--weight"],
+            ["serve", "--timeout"],
+            ["serve", "--wait-ms"],
+            ["translate", "run", "--ensemble-weights", "1"],
+            ["translate-files", "run", "--gpus-per-worker"],
+        )
+    ),
+    (["serve", "--timeout", "0"], "`--timeout`: 0 is not >0 and <=2147483647."),
     ([*PREPARE, "25", "--corpus", "nosuch"], "nosuch"),
     (["translate", "run", "--batch-size", "99999999999999"], "2,147,483,647"),
     (["translate", "run", "--num-beams", "99999999999999"], "2,147,483,647"),

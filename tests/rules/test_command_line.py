@@ -120,8 +120,11 @@ def names_in(module):
             shared = importlib.import_module(node.module)
             for alias in node.names:
                 names.add(alias.name)
-                if not alias.name.startswith("add_"):
-                    names |= names_in_function(getattr(shared, alias.name))
+                found = getattr(shared, alias.name)
+                # Types of numbers are made by jsonargparse.
+                is_ours = found.__module__.startswith("keras_deepnmt.")
+                if is_ours and not alias.name.startswith("add_"):
+                    names |= names_in_function(found)
     return names
 
 

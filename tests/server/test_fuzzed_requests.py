@@ -24,6 +24,9 @@ EXAMPLES = 100
 @pytest.fixture(scope="module")
 def operations():
     """The operations of a server without a model, by their names."""
+    # The first request for metadata would wait for it, beyond the time limit.
+    import tensorflow.core.protobuf.meta_graph_pb2  # noqa: F401
+
     server = ToyServer(limits=RequestLimits(max_sentences=3, max_tokens=9))
     server.wait_until_ready()
     document = schemathesis.openapi.from_asgi("/openapi.json", server.app)

@@ -17,6 +17,8 @@ from digit_run import environment
 from forked_processes import ForkedProcess
 
 from keras_deepnmt.cli import main
+from keras_deepnmt.commands import serve
+from keras_deepnmt.server import api_keys
 from keras_deepnmt.trained import find_run_folder
 
 pytestmark = pytest.mark.thorough(each_commit=True)
@@ -137,6 +139,8 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     assert "name of its own" in refused(capfd, "a_de_en", "a_de_en")
     assert "one pair" in refused(capfd, "--languages", "de-en", "en-de")
     assert "65,535" in refused(capfd, "--port", "70000")
+    for site in ("example.org", "https://example.org/app"):
+        assert "without a path" in refused(capfd, "--allow-origins", site)
     assert "`--max-waiting`" in refused(capfd, "--max-waiting", "1")
     assert "no key" in refused(capfd, "--api-keys", os.devnull)
     assert "nowhere" in refused(capfd, "--api-keys", tmp_path / "nowhere")
@@ -149,6 +153,25 @@ def test_wrong_models_and_options_are_one_line(capfd, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert "Choose another `--port`" in refused(capfd, "--port", port)
+
+
+def test_a_slash_after_the_address_of_a_site_does_no_harm():
+    sites = ["https://Example.org/", "http://localhost:3000", "*"]
+    assert serve._origins(sites) == [
+        *("https://example.org", "http://localhost:3000", "*")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_it_may_be_stopped_while_it_loads(capfd, monkeypatch, number, code):
+    monkeypatch.setattr(
+        api_keys, "read_api_keys", lambda file: os.kill(os.getpid(), number)
+    )
+    assert main(["serve"]) == code
+    err = capfd.readouterr().err
+    assert err.endswith("interrupted. No request was being answered.\n")
 
 
 def test_a_missing_package_is_one_line(capfd, monkeypatch):

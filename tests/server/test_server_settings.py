@@ -25,10 +25,25 @@ def test_keys_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
     assert read_api_keys(None).accept(None)
 
 
-@pytest.mark.parametrize("content", ["", "# none\n", "a key\n"])
+def test_a_byte_order_mark_is_no_part_of_a_key(tmp_path):
+    file = tmp_path / "keys"
+    file.write_bytes(b"\xef\xbb\xbffirst\r\nsecond\r\n")
+    keys = read_api_keys(file)
+    assert keys.accept("first") and keys.accept("second")
+
+
+def test_keys_of_the_environment_are_ascii(monkeypatch):
+    monkeypatch.setenv("DEEPNMT_API_KEYS", "one schl\u00fcssel")
+    with pytest.raises(UserError, match="DEEPNMT_API_KEYS: .* in key 2"):
+        read_api_keys(None)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "# none\n", "a key\n", "schl\u00fcssel\n"]
+)
 def test_a_file_of_keys_has_one_in_each_line(content, tmp_path):
     file = tmp_path / "keys"
-    file.write_text(content)
+    file.write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match="key"):
         read_api_keys(file)
 

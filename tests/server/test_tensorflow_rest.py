@@ -3,6 +3,7 @@
 The forms and statuses are those that its documentation states.
 """
 
+import asyncio
 import base64
 import threading
 
@@ -185,6 +186,20 @@ def test_the_status_has_the_versions(server):
                 }
             ]
         }
+
+
+def test_signatures_are_described_beside_other_requests(server):
+    loops = []
+
+    def signature_definitions():
+        # There is one in the thread that answers all requests.
+        loops.append(asyncio._get_running_loop())
+        return {}
+
+    server.engine.signature_definitions = signature_definitions
+    answer = server.client.get("/v1/models/one/metadata")
+    assert answer.json()["metadata"] == {"signature_def": {"signature_def": {}}}
+    assert loops == [None]
 
 
 def test_limits_and_keys_hold_here_too(make_server):

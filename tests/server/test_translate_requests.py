@@ -173,6 +173,14 @@ def test_keys_are_asked_for_where_there_are_some(make_server):
         assert server.client.get(path).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/"])
+def test_the_head_alone_is_answered(server, path):
+    head, whole = server.client.head(path), server.client.get(path)
+    assert head.status_code == 200
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+
+
 def test_only_pages_of_allowed_sites_may_ask(make_server):
     header = "access-control-allow-origin"
     origin = {"Origin": "https://example.org"}
@@ -182,6 +190,14 @@ def test_only_pages_of_allowed_sites_may_ask(make_server):
     assert server.translate("a", origin).headers[header] == origin["Origin"]
     other = {"Origin": "https://example.com"}
     assert header not in server.translate("a", other).headers
+
+
+def test_pages_of_other_sites_may_read_what_the_answer_says(make_server):
+    server = make_server(origins=["https://example.org"])
+    answer = server.translate("a", {"Origin": "https://example.org"})
+    assert answer.headers["access-control-expose-headers"].split(", ") == [
+        *("Retry-After", "X-Texts", "X-Texts-Cut")
+    ]
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ import argparse
 from typing import TYPE_CHECKING, Any, Literal
 
 from jsonargparse import Namespace
-from jsonargparse.typing import PositiveFloat, PositiveInt
+from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.bounded_numbers import PositiveNumber
 from keras_deepnmt.commands.options.compilation import start_backend
 from keras_deepnmt.commands.options.dataclass_fields import (
     argument_help,
@@ -66,7 +67,7 @@ def add_ensemble(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--ensemble-weights",
-        type=PositiveFloat,
+        type=PositiveNumber,
         nargs="+",
         metavar="W",
         help="Weights of several models, in their order; only the ratios "

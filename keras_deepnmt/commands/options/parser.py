@@ -140,8 +140,9 @@ def _plain(rule: str) -> str:
     # Replaces the Python types in jsonargparse's messages by plain words.
     rule = re.sub(r"<class '(?:.*\.)?(\w+)'>", r"\1", rule)
     rule = re.sub(r"(?:typing\.)?Literal\[(.*?)\]", r"one of \1", rule)
-    rule = re.sub(r"Not of type (Positive|NonNegative)(Int|Float): ", "", rule)
+    rule = re.sub(r"Not of type (Positive|NonNegative)(Int|Number): ", "", rule)
     rule = re.sub(r"does not conform to restriction v>", "is not >", rule)
+    rule = rule.replace(" and v<=", " and <=")
     rule = re.sub(r"Expected an? ", "expected ", rule)
     rule = re.sub(r"Got value:", "Received:", rule)
     return " ".join(rule.split()).removesuffix(".")

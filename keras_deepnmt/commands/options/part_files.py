@@ -283,7 +283,9 @@ class PartFiles:
         for number, stream in enumerate(self._streams):
             with contextlib.suppress(OSError):  # again, of a full disk
                 stream.close()
-            os.truncate(self._parts[number], self._record["sizes"][number])
+            # A header without lines goes together with the record.
+            size = self._record["sizes"][number] if self._num_kept else 0
+            os.truncate(self._parts[number], size)
         if self._streams and self._num_kept:
             # The file may have those before, if a signal came meanwhile.
             with contextlib.suppress(OSError):

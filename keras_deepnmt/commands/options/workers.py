@@ -1,7 +1,8 @@
 """The options for several workers, on this machine or on many."""
 
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import PositiveInt
 
+from keras_deepnmt.commands.options.bounded_numbers import NonNegativeNumber
 from keras_deepnmt.commands.options.parser import VerbParser
 
 _CLUSTER = (
@@ -26,7 +27,7 @@ def add_workers(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--gpus-per-worker",
-        type=NonNegativeFloat,
+        type=NonNegativeNumber,
         default=0.0,
         metavar="X",
         help="Number of GPUs of each worker, or a share of one.",
