@@ -23,6 +23,7 @@ from keras_deepnmt.layers.history import (
     used_slots,
     write_history,
 )
+from keras_deepnmt.layers.initial_kernels import make_dense
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.masks import merge_attention_masks, relative_positions
@@ -540,13 +541,13 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def _make_projection(self, name, width, use_bias, initializer):
-        return keras.layers.Dense(
+        return make_dense(
+            self,
             width,
+            name,
+            initializer,
             use_bias=use_bias,
-            kernel_initializer=initializer,
             bias_initializer=self.bias_initializer.clone(),
-            name=name,
-            dtype=self.dtype_policy,
         )
 
     def compute_output_shape(

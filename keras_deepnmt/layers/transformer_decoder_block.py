@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_mask
-from keras_deepnmt.layers.cloning import build_with, prototype_config
+from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
@@ -115,12 +115,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         self.cross_attention = self._make_attention(
             "cross_attention", self.cross_attention_config
         )
-        build_with(self.cross_attention, inputs_shape, memory_shape)
-        self.cross_attention_residual = self._make_residual(
-            "cross_attention_residual"
-        )
-        self.cross_attention_residual.build(inputs_shape)
-        self._initialize("cross_attention")
+        self._build_part("cross_attention", inputs_shape, memory_shape)
 
     def call(
         self,

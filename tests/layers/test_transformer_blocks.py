@@ -2,6 +2,7 @@
 Figure 1 made of the layers proven elsewhere, masks reach their attention,
 caches change nothing, and their sizes are as published."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -141,6 +142,26 @@ def test_a_slot_refuses_a_layer_that_has_weights():
     used.build((B, S, D))
     with pytest.raises(ValueError, match="unbuilt"):
         TransformerEncoderBlock(N, F, self_attention=used)
+
+
+@keras.saving.register_keras_serializable("test_transformer_blocks")
+class OneDense(keras.layers.Layer):
+    """A layer of others, which knows nothing of initial kernels."""
+
+    def build(self, query_shape):
+        self.dense = keras.layers.Dense(D, use_bias=False)
+        self.dense.build(query_shape)
+
+    def call(self, query, attention_mask=None):
+        return self.dense(query)
+
+
+def test_the_kernels_of_other_layers_are_drawn_too():
+    block = TransformerEncoderBlock(
+        N, F, self_attention=OneDense(), kernel_initializer="ones"
+    )
+    block.build((B, S, D))
+    np.testing.assert_array_equal(block.attention.dense.kernel, np.ones((D, D)))
 
 
 def test_a_slot_refuses_what_is_no_layer():
