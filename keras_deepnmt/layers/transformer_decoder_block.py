@@ -40,7 +40,8 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
-        memory: float tensor `(B, S, D)`. Ignored if a static cache is passed.
+        memory: float tensor `(B, S, D)`. Optional only if a static cache is
+            passed, with which it is ignored.
         memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
             means that all tokens are real.
         static_cache: dict from `static_cache`.
@@ -53,6 +54,10 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
     Returns:
         Float tensor like `inputs`; then the new cache if one was passed.
+
+    Raises:
+        ValueError: as `TransformerEncoderBlock`; at call, without `memory` and
+            `static_cache`.
 
     Masking: causal over the target; uses `memory_padding_mask` and the masks
     that Keras attaches to the inputs and the memory. The inputs' mask is
@@ -129,6 +134,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         layer_states=None,
         training=None,
     ):
+        _check_memory(memory, static_cache)
         # Self-attention
         if cache is None:
             x = self._attend(
@@ -202,8 +208,33 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     def compute_output_shape(self, inputs_shape, memory_shape=None):
         return inputs_shape
 
+    def compute_output_spec(
+        self,
+        inputs,
+        memory=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        cache=None,
+        *args,
+        **kwargs,
+    ):
+        # Keras does not run `call` while a functional model is made.
+        _check_memory(memory, static_cache)
+        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        return output if cache is None else (output, cache)
+
     def get_config(self):
         return {
             **super().get_config(),
             "cross_attention": self.cross_attention_config,
         }
+
+
+def _check_memory(memory, static_cache):
+    # Cross-attention would read its query, the future included.
+    if memory is None and static_cache is None:
+        raise ValueError(
+            "`memory`, the output of the encoder, must be passed, or a "
+            "`static_cache`: cross-attention reads it. "
+            "Received: memory=None, static_cache=None."
+        )

@@ -82,6 +82,14 @@ def test_future_cannot_be_seen():
     np.testing.assert_allclose(after[:, :3], before[:, :3], atol=1e-5)
 
 
+@pytest.mark.parametrize("given", [values(B, T, D), keras.Input((T, D))])
+def test_a_decoder_block_refuses_to_do_without_memory(given):
+    # Its cross-attention would read the future of the target.
+    block = TransformerDecoderBlock(N, F)
+    with pytest.raises(ValueError, match="`memory`.*memory=None"):
+        block(given)
+
+
 def test_cached_equals_uncached_with_beams(source_mask):
     block = TransformerDecoderBlock(N, F)
     memory = values(B, S, D)
