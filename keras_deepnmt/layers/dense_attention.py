@@ -144,6 +144,28 @@ class DenseAttention(keras.layers.Layer):
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
 
+    def compute_output_spec(
+        self,
+        inputs,
+        target_embeddings,
+        layer_states=None,
+        source_embeddings=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        return_attention_scores=False,
+    ):
+        if static_cache is None:
+            key, value = self.memory.compute_output_spec(
+                layer_states, source_embeddings
+            )
+            static_cache = {"key": key, "value": value}
+        return self.attention.compute_output_spec(
+            inputs,
+            target_embeddings,
+            **static_cache,
+            return_attention_scores=return_attention_scores,
+        )
+
     def get_config(self):
         return {
             **super().get_config(),

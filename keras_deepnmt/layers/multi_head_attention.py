@@ -10,6 +10,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
+from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import (
     clone_prototype,
     position_argument,
@@ -270,10 +271,9 @@ class MultiHeadAttention(keras.layers.Layer):
             )
         output = apply_to_rows(self.output_projection, context)
         output = ops.reshape(output, query_shape)
-        result = (output,)
-        result += (cache,) if cache is not None else ()
-        result += (scores,) if return_attention_scores else ()
-        return result if len(result) > 1 else output
+        return call_results(
+            output, cache, scores if return_attention_scores else None
+        )
 
     def _check_inputs(self, query, value, key, attention_mask, cache):
         """Refuses shapes that would be broadcast without a word."""
@@ -554,6 +554,41 @@ class MultiHeadAttention(keras.layers.Layer):
         self, query_shape, value_shape=None, key_shape=None
     ):
         return query_shape
+
+    def compute_output_spec(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        return_attention_scores=False,
+        *args,
+        **kwargs,
+    ):
+        if cache is None:
+            value = query if value is None else value
+            rows, num_queries, num_keys = (*query.shape[:2], value.shape[1])
+        else:  # the hypotheses of a sentence are its queries
+            rows, _, num_keys = cache["key"].shape
+            num_queries = None
+        output, scores = (
+            keras.KerasTensor(shape, dtype=self.compute_dtype)
+            for shape in (
+                query.shape,
+                (rows, *self._score_axes, num_queries, num_keys),
+            )
+        )
+        return call_results(
+            output, cache, scores if return_attention_scores else None
+        )
+
+    @property
+    def _score_axes(self):
+        """The axes of attention weights besides batch and positions."""
+        return (self.num_heads,)
 
     def get_config(self):
         return {
