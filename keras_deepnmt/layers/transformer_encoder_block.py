@@ -63,7 +63,8 @@ class TransformerEncoderBlock(Block):
             `self_attention` that has one keeps its own.
         residual_connection: unbuilt layer that joins the input and the output
             of each sub-layer, such as `DeepNorm`, which is cloned; or `None`
-            for `ResidualConnection`.
+            for `ResidualConnection`. The `dropout`, `layer_norm_epsilon` and
+            `normalize_first` of the block take the place of its own.
         kernel_initializer: Keras initializer of all kernels of the sub-layers,
             also of a layer in `self_attention`; `None` for their own. In a
             subclassed model it does not reach a layer in `self_attention` that

@@ -71,7 +71,9 @@ class Transformer(Seq2Seq):
       divides by their number.
     * `residual_connection`: called like `layers.ResidualConnection` with the
       input and the output of each sub-layer of the blocks; its method `before`
-      returns what the sub-layer reads. If it has the options `stack`,
+      returns what the sub-layer reads. The model's `dropout`,
+      `layer_norm_epsilon` and `normalize_first` take the place of its own; set
+      them on the model. If it has the options `stack`,
       `num_encoder_layers` and `num_decoder_layers`, the model sets the first,
       and the others where they are `None`. A method `initializer_of(path)`
       returns the initializer of a kernel of the sub-layer.
