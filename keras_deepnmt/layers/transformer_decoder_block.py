@@ -36,7 +36,8 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         kernel_initializer, **kwargs: as in `TransformerEncoderBlock`.
         cross_attention: unbuilt layer that is called as `MultiHeadAttention`
             with query, value and `attention_mask=`, with a `static_cache` of
-            the value, and is cloned; or `None` for `MultiHeadAttention`.
+            the value, and is cloned; or `None` for `MultiHeadAttention`. It
+            keeps its own options, as a layer in `self_attention` does.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.

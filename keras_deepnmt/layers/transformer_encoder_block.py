@@ -42,19 +42,23 @@ class TransformerEncoderBlock(Block):
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
-        num_heads: int. Number of attention heads N.
+        num_heads: int. Number of attention heads N, except of a layer in
+            `self_attention`.
         intermediate_dim: int. Width F of the feed-forward network.
         self_attention: unbuilt layer with the call arguments of
             `MultiHeadAttention`, which is cloned; or `None` for
+            `MultiHeadAttention`. It keeps its own `num_heads`,
+            `attention_dropout` and `key_bias`; those of the block are for
             `MultiHeadAttention`.
         dropout: float in [0, 1). Dropout probability on the output of each
             sub-layer.
         attention_dropout: float in [0, 1). Dropout probability on the
-            attention weights.
+            attention weights, except of a layer in `self_attention`.
         activation: Keras activation of the feed-forward network.
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether to use pre-norm instead of post-norm.
-        key_bias: bool. Whether key projections have a bias.
+        key_bias: bool. Whether key projections have a bias, except those of a
+            layer in `self_attention`.
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
             `self_attention` that names an initializer keeps its own.

@@ -95,7 +95,8 @@ class Transformer(Seq2Seq):
         source_vocabulary_size, target_vocabulary_size: int. Sizes V.
         hidden_dim: int. Model width D, the paper's d_model.
         intermediate_dim: int. Feed-forward width F, the paper's d_ff.
-        num_heads: int. Attention heads N.
+        num_heads: int. Attention heads N, except of attention layers in slots,
+            which keep their own.
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
         source_embedding_layer, ..., layer_drop: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
@@ -119,14 +120,16 @@ class Transformer(Seq2Seq):
         tie_output_embedding: bool. Whether target and output share one matrix.
         output_bias: bool. Whether each token has a bias in the logits.
         dropout: float in [0, 1). On embeddings and sub-layer outputs.
-        attention_dropout: float in [0, 1). On attention weights.
+        attention_dropout: float in [0, 1). On attention weights, except of
+            layers in slots, which keep their own.
         activation: Keras activation of the feed-forward networks.
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether norms come before the sub-layers
             (pre-norm) and not after them.
         final_norm: bool. Whether a norm follows each stack. `None`: only with
             `normalize_first`.
-        key_bias: bool. Whether key projections have a bias.
+        key_bias: bool. Whether key projections have a bias, except those of
+            layers in slots, which keep their own.
         attention_initializer: Keras initializer, or its name, of the query, key
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a

@@ -116,9 +116,13 @@ def test_cached_equals_uncached_with_beams(source_mask):
 
 def test_another_attention_takes_the_place(source_mask):
     prototype = MultiHeadAttention(1, use_bias=False)
-    block = TransformerEncoderBlock(N, F, self_attention=prototype)
+    block = TransformerEncoderBlock(
+        N, F, self_attention=prototype, attention_dropout=0.5, key_bias=True
+    )
     block(values(B, S, D), padding_mask=source_mask)
-    assert block.attention.num_heads == 1
+    assert block.attention.num_heads == 1  # it keeps its own options
+    assert block.attention.attention_dropout == 0.0
+    assert not block.attention.key_bias
     assert not block.attention.use_bias
     assert block.attention is not prototype
     assert not prototype.weights
