@@ -9,6 +9,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_mask,
     check_probability,
     check_sequence,
+    has_unknown_rank,
 )
 from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import (
@@ -87,7 +88,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value: float tensor `(B, S, D)`. Defaults to `query`.
         key: float tensor `(B, S, D)`. Defaults to `value`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
-            may attend. `None` allows all positions. With `cache_index`:
+            may attend, such as one `(T, S)` for all sentences. `None` allows
+            all positions. With `cache_index`:
             `(B, K, M*K)`, and `None` allows each hypothesis its own slots.
         use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict `{"key", "value"}`. With `cache_index`: tensors from
@@ -226,6 +228,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key_mask=None,
     ):
         self._check_inputs(query, value, key, attention_mask, cache)
+        attention_mask = _of_all_sentences(attention_mask)
         if cache is None:
             attention_mask = merge_attention_masks(
                 attention_mask,
@@ -606,6 +609,13 @@ class MultiHeadAttention(keras.layers.Layer):
             "relative_position": self.relative_position,
             "num_key_value_heads": self.num_key_value_heads,
         }
+
+
+def _of_all_sentences(mask):
+    """Gives a mask `(T, S)` an axis for the batch."""
+    if mask is None or has_unknown_rank(mask) or len(mask.shape) != 2:
+        return mask
+    return ops.expand_dims(mask, 0)
 
 
 def _beams_as_queries(x, keys):
