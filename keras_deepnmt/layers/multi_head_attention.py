@@ -77,7 +77,9 @@ class MultiHeadAttention(keras.layers.Layer):
         bias_initializer: Keras initializer of the biases.
         relative_position: unbuilt layer of relative positions, such as
             `RotaryPositionEmbedding`, which is cloned; or one that has weights,
-            which all attentions that are given it share; or `None`. Queries and
+            which all attentions that are given it share (how to save a model
+            of your own with one: see `RelativePositionBias`); or `None`.
+            Queries and
             keys are then of the same tokens: it is for self-attention only.
         num_key_value_heads: int. Number of heads G of keys and values; must
             divide `num_heads`. `None` means one for each head of the queries.
