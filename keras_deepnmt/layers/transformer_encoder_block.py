@@ -185,6 +185,13 @@ class TransformerEncoderBlock(Block):
     def _attend(self, inputs, layer_states, **options):
         x = self.attention_residual.before(inputs)
         if self.num_lower_states:
+            if layer_states is None:
+                raise ValueError(
+                    "`layer_states` must be a list of the outputs of "
+                    f"{self.num_lower_states} blocks further below, newest "
+                    "first: the self-attention reads them. "
+                    "Received: layer_states=None."
+                )
             lower = map(self.attention_residual.before, layer_states)
             options["layer_states"] = [x, *lower]
         return self.attention(x, **options)

@@ -8,6 +8,7 @@ import pytest
 
 from keras_deepnmt.layers import (
     MultiHeadAttention,
+    MultiLayerAttention,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
@@ -147,6 +148,12 @@ def test_blocks_of_the_base_model_have_the_published_size():
     decoder = TransformerDecoderBlock(8, 2048, key_bias=True)
     decoder.build((None, None, 512))
     assert decoder.count_params() == 4_204_032
+
+
+def test_a_block_asks_for_the_states_that_its_attention_reads():
+    block = TransformerEncoderBlock(N, F, MultiLayerAttention(N, 3))
+    with pytest.raises(ValueError, match="`layer_states`.* 2 blocks .*None"):
+        block(values(B, S, D))
 
 
 def test_a_slot_refuses_a_layer_that_has_weights():
