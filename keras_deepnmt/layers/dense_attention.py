@@ -94,6 +94,14 @@ class DenseAttention(keras.layers.Layer):
                 f"Received: shapes {layer_states_shape} and "
                 f"{source_embeddings_shape}."
             )
+        widths = target_embeddings_shape[-1], source_embeddings_shape[-1]
+        if widths[0] != widths[1]:
+            raise ValueError(
+                "`source_embeddings` must be as wide as `target_embeddings`. "
+                "Received: source_embeddings_shape="
+                f"{tuple(source_embeddings_shape)}, target_embeddings_shape="
+                f"{tuple(target_embeddings_shape)}."
+            )
         self.memory = DenseAttentionMemory(
             self.variant,
             self.gradient_scale,
