@@ -54,8 +54,9 @@ class DenseAttention(keras.layers.Layer):
         if `return_attention_scores=True`.
 
     Raises:
-        ValueError: if `variant` is not 1 or 2, or if target and source
-            embeddings differ in width (at build).
+        ValueError: if `variant` is not 1 or 2; if target and source
+            embeddings differ in width (at build); without states, embeddings
+            and cache.
 
     Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
     `layer_states`; target positions are independent. The mask of `inputs` is
@@ -127,6 +128,11 @@ class DenseAttention(keras.layers.Layer):
         return_attention_scores=False,
     ):
         if static_cache is None:
+            if layer_states is None or source_embeddings is None:
+                raise ValueError(
+                    "`layer_states` and `source_embeddings` must be passed, or "
+                    "a `static_cache`. Received: static_cache=None."
+                )
             static_cache = self.static_cache(layer_states, source_embeddings)
         return self.attention(
             inputs,
