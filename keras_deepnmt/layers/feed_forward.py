@@ -3,6 +3,7 @@
 import keras
 
 from keras_deepnmt.layers.argument_checks import check_integer
+from keras_deepnmt.layers.cloning import clone_initializer
 from keras_deepnmt.layers.dense_rows import apply_to_rows
 from keras_deepnmt.layers.initial_kernels import make_dense
 
@@ -81,9 +82,9 @@ class FeedForward(keras.layers.Layer):
             self,
             width,
             name,
-            self.kernel_initializer.clone(),
+            clone_initializer(self.kernel_initializer),
             activation=activation,
-            bias_initializer=self.bias_initializer.clone(),
+            bias_initializer=clone_initializer(self.bias_initializer),
         )
 
     def compute_output_shape(self, inputs_shape):

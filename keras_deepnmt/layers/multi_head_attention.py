@@ -13,6 +13,7 @@ from keras_deepnmt.layers.argument_checks import (
 )
 from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import (
+    clone_initializer,
     clone_prototype,
     position_argument,
     prototype_name,
@@ -540,7 +541,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if name == "output":
             return keras.initializers.GlorotUniform()
         if self.kernel_initializer is not None:
-            return self.kernel_initializer.clone()
+            return clone_initializer(self.kernel_initializer)
         return keras.initializers.VarianceScaling(
             SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
         )
@@ -552,7 +553,7 @@ class MultiHeadAttention(keras.layers.Layer):
             name,
             initializer,
             use_bias=use_bias,
-            bias_initializer=self.bias_initializer.clone(),
+            bias_initializer=clone_initializer(self.bias_initializer),
         )
 
     def compute_output_shape(
