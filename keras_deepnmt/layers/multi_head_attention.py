@@ -75,6 +75,7 @@ class MultiHeadAttention(keras.layers.Layer):
             projections; the output projection is Glorot uniform. `None` means
             uniform with a tenth of Glorot's variance: the initial attention is
             then almost uniform, and post-norm stacks can learn at high rates.
+            One with a seed gives all three the same values.
         bias_initializer: Keras initializer of the biases.
         relative_position: unbuilt layer of relative positions, such as
             `RotaryPositionEmbedding`, which is cloned; or one that has weights,

@@ -61,7 +61,8 @@ class TransformerEncoderBlock(Block):
             layer in `self_attention`.
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
-            `self_attention` that names an initializer keeps its own.
+            `self_attention` that names an initializer keeps its own. It has no
+            effect if there is a `kernel_initializer`.
         relative_position: unbuilt layer of relative positions of the
             self-attention, as in `MultiHeadAttention`; or `None`. A layer in
             `self_attention` that has one keeps its own.
@@ -70,7 +71,8 @@ class TransformerEncoderBlock(Block):
             for `ResidualConnection`. The `dropout`, `layer_norm_epsilon` and
             `normalize_first` of the block take the place of its own.
         kernel_initializer: Keras initializer of all kernels of the sub-layers,
-            also of a layer in `self_attention`; `None` for their own. In a
+            also of a layer in `self_attention`; `None` for their own. One with
+            a seed gives kernels of one shape the same values. In a
             subclassed model it does not reach a layer in `self_attention` that
             is not made of layers of this package; the same is true of the
             initial kernels of `DeepNorm`.

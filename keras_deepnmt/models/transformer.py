@@ -133,7 +133,9 @@ class Transformer(Seq2Seq):
         attention_initializer: Keras initializer, or its name, of the query, key
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a
-            tenth of the variance of `"glorot_uniform"`.
+            tenth of the variance of `"glorot_uniform"`. It has no effect if
+            there is a `kernel_initializer`. With a seed, the three of an
+            attention start alike.
         kernel_initializer: Keras initializer, or its name, of all kernels of
             the blocks, also of layers in their slots; one with a method
             `at_block`, such as `layers.DepthScaledInitializer`, is asked for
