@@ -28,9 +28,13 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     Args:
         label_smoothing: float in [0, 1). Probability mass of the uniform
             distribution. Defaults to `0.1`.
-        reduction, name, **kwargs: as in `keras.losses.Loss`. The training step
-            of this package uses `call` and itself divides by the number of
-            real tokens.
+        reduction: `"sum"` (the default, unlike in Keras), `"none"`, or another
+            one of `keras.losses.Loss`. A mean divides by all positions, padding
+            included; the training step of this package uses `call` and itself
+            divides by the number of real tokens. With `compile` of a model of
+            your own, give `"none"` or `"sum"` and divide likewise, or choose
+            the learning rate for a sum.
+        name, **kwargs: as in `keras.losses.Loss`.
 
     Call arguments:
         labels: int tensor `(B, T)`; 0 is padding.

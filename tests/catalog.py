@@ -201,6 +201,27 @@ LAYERS = [
         },
     ),
     LayerEntry(
+        "TransformerEncoderBlock, DeepNorm",
+        lambda **kwargs: keras_deepnmt.layers.TransformerEncoderBlock(
+            N,
+            16,
+            residual_connection=keras_deepnmt.layers.DeepNorm("encoder", 5, 3),
+            **kwargs,
+        ),
+        {"inputs": (B, S, D)},
+    ),
+    LayerEntry(
+        "TransformerDecoderBlock, scaled kernels",
+        lambda **kwargs: keras_deepnmt.layers.TransformerDecoderBlock(
+            N,
+            16,
+            keras_deepnmt.layers.HybridSelfAttention(N, ("forward", "local")),
+            kernel_initializer=keras_deepnmt.layers.DepthScaledInitializer(0.1),
+            **kwargs,
+        ),
+        {"inputs": (B, T, D), "memory": (B, S, D)},
+    ),
+    LayerEntry(
         "AggregationNode",
         keras_deepnmt.layers.AggregationNode,
         {"inputs": [(B, S, D)] * 3},

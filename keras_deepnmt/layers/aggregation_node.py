@@ -18,6 +18,7 @@ from keras_deepnmt.layers.cloning import (
     position_argument,
 )
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.initial_kernels import make_dense
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.recording import record
@@ -272,12 +273,8 @@ class AggregationNode(keras.layers.Layer):
         return inputs if self.residual == "all" else []
 
     def _make_dense(self, name, width, activation=None, use_bias=True):
-        return keras.layers.Dense(
-            width,
-            activation=activation,
-            use_bias=use_bias,
-            name=name,
-            dtype=self.dtype_policy,
+        return make_dense(
+            self, width, name, activation=activation, use_bias=use_bias
         )
 
     def compute_output_shape(self, inputs_shape):

@@ -80,7 +80,8 @@ def check_mask(name, mask, shape, broadcasts=False):
     """Raises a `ValueError` if a mask has another shape than `shape`.
 
     A size that is not known, `None`, fits every other one. With `broadcasts`
-    the mask may have axes of size 1. `mask` may be `None`.
+    the mask may have axes of size 1, or no axis for the batch. `mask` may be
+    `None`.
     """
     if mask is None or has_unknown_rank(mask):
         return
@@ -92,12 +93,15 @@ def check_mask(name, mask, shape, broadcasts=False):
             "`mask > 0`, or for a mask that is added to logits `mask == 0`."
         )
     found = tuple(mask.shape)
-    if not _fits(found, shape) and not (
+    sizes = found
+    if broadcasts and len(found) == len(shape) - 1:
+        sizes = (1, *found)
+    if not _fits(sizes, shape) and not (
         broadcasts
-        and len(found) == len(shape)
+        and len(sizes) == len(shape)
         and all(
             size == 1 or _fits((size,), (wanted,))
-            for size, wanted in zip(found, shape, strict=True)
+            for size, wanted in zip(sizes, shape, strict=True)
         )
     ):
         rule = "that broadcasts to" if broadcasts else "of"

@@ -6,6 +6,7 @@ from keras import ops
 from keras_deepnmt.layers.argument_checks import check_integer, check_sequence
 from keras_deepnmt.layers.decoder_recurrence import DecoderRecurrence
 from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.initial_kernels import make_dense
 from keras_deepnmt.masks import relative_positions
 
 
@@ -77,11 +78,8 @@ class AverageAttention(DecoderRecurrence):
             dtype=self.dtype_policy,
         )
         self.feed_forward.build(query_shape)
-        self.gates = keras.layers.Dense(
-            2 * self.width,
-            activation="sigmoid",
-            name="gates",
-            dtype=self.dtype_policy,
+        self.gates = make_dense(
+            self, 2 * self.width, "gates", activation="sigmoid"
         )
         self.gates.build((*query_shape[:-1], 2 * self.width))
 

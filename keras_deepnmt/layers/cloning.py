@@ -23,6 +23,14 @@ def initializer_config(initializer, name="attention_initializer"):
     return None if found is None else keras.initializers.serialize(found)
 
 
+def clone_initializer(initializer):
+    """Returns an initializer that draws other values, unless it has a seed.
+
+    A function that serves as an initializer cannot be cloned; it is returned.
+    """
+    return getattr(initializer, "clone", lambda: initializer)()
+
+
 def _named_initializer(initializer):
     """Makes the initializer of this package that a recipe names, if any."""
     options = {}

@@ -7,6 +7,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_probability,
     check_sequence,
 )
+from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.role_assignment import (
@@ -168,10 +169,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         # (B, S, h_r)
         dropped = self.role_dropout(roles, training=training)
         output = self._combine(embeddings, dropped)
-        result = (output,)
-        result += (cache,) if cache is not None else ()
-        result += (roles,) if return_roles else ()
-        return result if len(result) > 1 else output
+        return call_results(output, cache, roles if return_roles else None)
 
     def init_cache(self, batch_size, max_length):
         """Creates an empty cache for incremental decoding.
@@ -220,10 +218,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
             keras.KerasTensor(shape, dtype=self.compute_dtype)
             for shape in shapes
         )
-        result = (output,)
-        result += (cache,) if cache is not None else ()
-        result += (roles,) if return_roles else ()
-        return result if len(result) > 1 else output
+        return call_results(output, cache, roles if return_roles else None)
 
     def get_config(self):
         return {

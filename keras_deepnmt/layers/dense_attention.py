@@ -54,8 +54,9 @@ class DenseAttention(keras.layers.Layer):
         if `return_attention_scores=True`.
 
     Raises:
-        ValueError: if `variant` is not 1 or 2, or if target and source
-            embeddings differ in width (at build).
+        ValueError: if `variant` is not 1 or 2; if target and source
+            embeddings differ in width (at build); without states, embeddings
+            and cache.
 
     Masking: uses `memory_padding_mask`, or else the mask that Keras attaches to
     `layer_states`; target positions are independent. The mask of `inputs` is
@@ -94,6 +95,14 @@ class DenseAttention(keras.layers.Layer):
                 f"Received: shapes {layer_states_shape} and "
                 f"{source_embeddings_shape}."
             )
+        widths = target_embeddings_shape[-1], source_embeddings_shape[-1]
+        if widths[0] != widths[1]:
+            raise ValueError(
+                "`source_embeddings` must be as wide as `target_embeddings`. "
+                "Received: source_embeddings_shape="
+                f"{tuple(source_embeddings_shape)}, target_embeddings_shape="
+                f"{tuple(target_embeddings_shape)}."
+            )
         self.memory = DenseAttentionMemory(
             self.variant,
             self.gradient_scale,
@@ -119,6 +128,11 @@ class DenseAttention(keras.layers.Layer):
         return_attention_scores=False,
     ):
         if static_cache is None:
+            if layer_states is None or source_embeddings is None:
+                raise ValueError(
+                    "`layer_states` and `source_embeddings` must be passed, or "
+                    "a `static_cache`. Received: static_cache=None."
+                )
             static_cache = self.static_cache(layer_states, source_embeddings)
         return self.attention(
             inputs,
@@ -143,6 +157,28 @@ class DenseAttention(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
+
+    def compute_output_spec(
+        self,
+        inputs,
+        target_embeddings,
+        layer_states=None,
+        source_embeddings=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        return_attention_scores=False,
+    ):
+        if static_cache is None:
+            key, value = self.memory.compute_output_spec(
+                layer_states, source_embeddings
+            )
+            static_cache = {"key": key, "value": value}
+        return self.attention.compute_output_spec(
+            inputs,
+            target_embeddings,
+            **static_cache,
+            return_attention_scores=return_attention_scores,
+        )
 
     def get_config(self):
         return {

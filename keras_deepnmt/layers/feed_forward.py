@@ -3,7 +3,9 @@
 import keras
 
 from keras_deepnmt.layers.argument_checks import check_integer
+from keras_deepnmt.layers.cloning import clone_initializer
 from keras_deepnmt.layers.dense_rows import apply_to_rows
+from keras_deepnmt.layers.initial_kernels import make_dense
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -76,13 +78,13 @@ class FeedForward(keras.layers.Layer):
         return self.output_dense(self.intermediate(rows))  # Eq. 2
 
     def _make_dense(self, name, width, activation):
-        return keras.layers.Dense(
+        return make_dense(
+            self,
             width,
+            name,
+            clone_initializer(self.kernel_initializer),
             activation=activation,
-            kernel_initializer=self.kernel_initializer.clone(),
-            bias_initializer=self.bias_initializer.clone(),
-            name=name,
-            dtype=self.dtype_policy,
+            bias_initializer=clone_initializer(self.bias_initializer),
         )
 
     def compute_output_shape(self, inputs_shape):

@@ -1,5 +1,7 @@
 """Weighted sums of encoder states, per channel (Liu et al., 2021)."""
 
+from numbers import Integral
+
 import keras
 from keras import ops
 
@@ -110,8 +112,8 @@ class FineGrainedLayerAttention(keras.layers.Layer):
         check_probability("drop_connect", drop_connect)
         check_probability("dropout", dropout)
         check_positive("layer_norm_epsilon", layer_norm_epsilon)
-        if isinstance(masked_layers, int):
-            masked_layers = (masked_layers,)
+        if isinstance(masked_layers, Integral):
+            masked_layers = (int(masked_layers),)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_decoder_layers = num_decoder_layers

@@ -278,6 +278,10 @@ class HybridSelfAttention(MultiHeadAttention):
         layer.build((None, None, input_width))
         return layer
 
+    @property
+    def _score_axes(self):
+        return len(self.branch_names), self.num_heads
+
     def get_config(self):
         is_list = not isinstance(self.window, int)
         return {

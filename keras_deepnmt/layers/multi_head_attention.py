@@ -9,8 +9,11 @@ from keras_deepnmt.layers.argument_checks import (
     check_mask,
     check_probability,
     check_sequence,
+    has_unknown_rank,
 )
+from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import (
+    clone_initializer,
     clone_prototype,
     position_argument,
     prototype_name,
@@ -23,6 +26,7 @@ from keras_deepnmt.layers.history import (
     used_slots,
     write_history,
 )
+from keras_deepnmt.layers.initial_kernels import make_dense
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.masks import merge_attention_masks, relative_positions
@@ -71,10 +75,13 @@ class MultiHeadAttention(keras.layers.Layer):
             projections; the output projection is Glorot uniform. `None` means
             uniform with a tenth of Glorot's variance: the initial attention is
             then almost uniform, and post-norm stacks can learn at high rates.
+            One with a seed gives all three the same values.
         bias_initializer: Keras initializer of the biases.
         relative_position: unbuilt layer of relative positions, such as
             `RotaryPositionEmbedding`, which is cloned; or one that has weights,
-            which all attentions that are given it share; or `None`. Queries and
+            which all attentions that are given it share (how to save a model
+            of your own with one: see `RelativePositionBias`); or `None`.
+            Queries and
             keys are then of the same tokens: it is for self-attention only.
         num_key_value_heads: int. Number of heads G of keys and values; must
             divide `num_heads`. `None` means one for each head of the queries.
@@ -85,7 +92,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value: float tensor `(B, S, D)`. Defaults to `query`.
         key: float tensor `(B, S, D)`. Defaults to `value`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, `True` =
-            may attend. `None` allows all positions. With `cache_index`:
+            may attend, such as one `(T, S)` for all sentences. `None` allows
+            all positions. With `cache_index`:
             `(B, K, M*K)`, and `None` allows each hypothesis its own slots.
         use_causal_mask: bool. Whether position t attends only to s <= t.
         cache: dict `{"key", "value"}`. With `cache_index`: tensors from
@@ -224,6 +232,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key_mask=None,
     ):
         self._check_inputs(query, value, key, attention_mask, cache)
+        attention_mask = _of_all_sentences(attention_mask)
         if cache is None:
             attention_mask = merge_attention_masks(
                 attention_mask,
@@ -269,10 +278,9 @@ class MultiHeadAttention(keras.layers.Layer):
             )
         output = apply_to_rows(self.output_projection, context)
         output = ops.reshape(output, query_shape)
-        result = (output,)
-        result += (cache,) if cache is not None else ()
-        result += (scores,) if return_attention_scores else ()
-        return result if len(result) > 1 else output
+        return call_results(
+            output, cache, scores if return_attention_scores else None
+        )
 
     def _check_inputs(self, query, value, key, attention_mask, cache):
         """Refuses shapes that would be broadcast without a word."""
@@ -534,25 +542,60 @@ class MultiHeadAttention(keras.layers.Layer):
         if name == "output":
             return keras.initializers.GlorotUniform()
         if self.kernel_initializer is not None:
-            return self.kernel_initializer.clone()
+            return clone_initializer(self.kernel_initializer)
         return keras.initializers.VarianceScaling(
             SMALL_VARIANCE, mode="fan_avg", distribution="uniform"
         )
 
     def _make_projection(self, name, width, use_bias, initializer):
-        return keras.layers.Dense(
+        return make_dense(
+            self,
             width,
+            name,
+            initializer,
             use_bias=use_bias,
-            kernel_initializer=initializer,
-            bias_initializer=self.bias_initializer.clone(),
-            name=name,
-            dtype=self.dtype_policy,
+            bias_initializer=clone_initializer(self.bias_initializer),
         )
 
     def compute_output_shape(
         self, query_shape, value_shape=None, key_shape=None
     ):
         return query_shape
+
+    def compute_output_spec(
+        self,
+        query,
+        value=None,
+        key=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        return_attention_scores=False,
+        *args,
+        **kwargs,
+    ):
+        if cache is None:
+            value = query if value is None else value
+            rows, num_queries, num_keys = (*query.shape[:2], value.shape[1])
+        else:  # the hypotheses of a sentence are its queries
+            rows, _, num_keys = cache["key"].shape
+            num_queries = None
+        output, scores = (
+            keras.KerasTensor(shape, dtype=self.compute_dtype)
+            for shape in (
+                query.shape,
+                (rows, *self._score_axes, num_queries, num_keys),
+            )
+        )
+        return call_results(
+            output, cache, scores if return_attention_scores else None
+        )
+
+    @property
+    def _score_axes(self):
+        """The axes of attention weights besides batch and positions."""
+        return (self.num_heads,)
 
     def get_config(self):
         return {
@@ -570,6 +613,13 @@ class MultiHeadAttention(keras.layers.Layer):
             "relative_position": self.relative_position,
             "num_key_value_heads": self.num_key_value_heads,
         }
+
+
+def _of_all_sentences(mask):
+    """Gives a mask `(T, S)` an axis for the batch."""
+    if mask is None or has_unknown_rank(mask) or len(mask.shape) != 2:
+        return mask
+    return ops.expand_dims(mask, 0)
 
 
 def _beams_as_queries(x, keys):

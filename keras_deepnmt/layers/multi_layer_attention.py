@@ -15,6 +15,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_sequence,
     check_states,
 )
+from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import (
     check_takes_positions,
     clone_prototype,
@@ -249,10 +250,11 @@ class MultiLayerAttention(keras.layers.Layer):
                 contexts, cache=node_cache, **options
             )
             updated |= {"node": node_cache} if node_cache else {}
-        result = (output,)
-        result += (updated,) if cache is not None else ()
-        result += (scores,) if return_attention_scores else ()
-        return result if len(result) > 1 else output
+        return call_results(
+            output,
+            None if cache is None else updated,
+            scores if return_attention_scores else None,
+        )
 
     @property
     def keeps_history(self):
@@ -331,6 +333,33 @@ class MultiLayerAttention(keras.layers.Layer):
 
     def compute_output_shape(self, query_shape, layer_states_shape=None):
         return query_shape
+
+    def compute_output_spec(
+        self,
+        query,
+        layer_states=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+        return_attention_scores=False,
+        *args,
+        **kwargs,
+    ):
+        output = keras.KerasTensor(query.shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return call_results(output, cache)
+        scores = []
+        for attention in self.attentions:
+            *_, weights = attention.compute_output_spec(
+                query,
+                query,  # a state has the shape of the query
+                cache=None if cache is None else cache[attention.name],
+                cache_index=cache_index,
+                return_attention_scores=True,
+            )
+            scores.append(weights)
+        return call_results(output, cache, scores)
 
     def get_config(self):
         return {

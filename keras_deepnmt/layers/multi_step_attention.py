@@ -8,6 +8,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_mask,
     check_sequence,
 )
+from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.weight_normalized_dense import WeightNormalizedDense
@@ -151,9 +152,10 @@ class MultiStepAttention(keras.layers.Layer):
         )
         context = context * ops.cast(factor, self.compute_dtype)
         output = ops.reshape(self.output_projection(context), ops.shape(inputs))
-        if not return_attention_scores:
-            return output
-        return output, ops.transpose(weights, (0, 2, 1, 3))
+        scores = None
+        if return_attention_scores:
+            scores = ops.transpose(weights, (0, 2, 1, 3))
+        return call_results(output, extra=scores)
 
     def _make_projection(self, name, units):
         return WeightNormalizedDense(
@@ -162,6 +164,31 @@ class MultiStepAttention(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
+
+    def compute_output_spec(
+        self,
+        inputs,
+        target_embeddings,
+        key,
+        value,
+        memory_padding_mask=None,
+        return_attention_scores=False,
+        *args,
+        **kwargs,
+    ):
+        # Of a step, the hypotheses of a sentence are the queries.
+        num_queries = None if inputs.shape[1] == 1 else inputs.shape[1]
+        num_pairs = 1 if len(key.shape) == 3 else key.shape[1]
+        output, scores = (
+            keras.KerasTensor(shape, dtype=self.compute_dtype)
+            for shape in (
+                inputs.shape,
+                (key.shape[0], num_pairs, num_queries, key.shape[-2]),
+            )
+        )
+        return call_results(
+            output, extra=scores if return_attention_scores else None
+        )
 
 
 def _compute_weights(query, key, num_pairs, real):

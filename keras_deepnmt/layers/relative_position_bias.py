@@ -35,7 +35,10 @@ class RelativePositionBias(RelativePosition):
     same numbers, and all of its decoder others: they have a single layer, whose
     gradient is the sum of theirs. To share one without a model, build it, and
     give it to several attention layers, which clone only a layer without
-    weights.
+    weights. Keras' `save` does not keep this: a model of your own that shares
+    one cannot be loaded from a `.keras` file. Use `save_weights`, and
+    `load_weights` into a model made by the same code. The models of this
+    package, with `shared`, save and load as usual.
     Differs from the paper: the logits are divided by sqrt(H); without `shared`,
     each attention layer has its own numbers.
     Cost: `num_buckets N` parameters for each attention layer, or with `shared`

@@ -47,8 +47,10 @@ class ResidualConnection(keras.layers.Layer):
     Masking: passes the inputs' mask through; positions are independent.
 
     Example:
-    >>> residual = keras_deepnmt.layers.ResidualConnection()
-    >>> residual(np.ones((3, 5, 7)), np.ones((3, 5, 7))).shape
+    >>> residual = keras_deepnmt.layers.ResidualConnection(normalize_first=True)
+    >>> sublayer = keras_deepnmt.layers.FeedForward(11)
+    >>> inputs = np.ones((3, 5, 7), "float32")
+    >>> residual(inputs, sublayer(residual.before(inputs))).shape
     TensorShape([3, 5, 7])
 
     Reference:
@@ -95,7 +97,11 @@ class ResidualConnection(keras.layers.Layer):
             Float tensor `(B, T, D)`: the normalized inputs in pre-norm,
             otherwise `inputs`.
         """
-        return self.layer_norm(inputs) if self.normalize_first else inputs
+        if not self.normalize_first:
+            return inputs
+        if not self.built:
+            self.build(tuple(inputs.shape))
+        return self.layer_norm(inputs)
 
     def call(self, inputs, outputs, training=None):
         check_alike("outputs", [outputs], "inputs", inputs, num_axes=3)

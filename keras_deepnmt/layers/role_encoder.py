@@ -229,11 +229,9 @@ class RoleEncoder(keras.layers.Layer):
             window = ops.concatenate([cache["inputs"], inputs], axis=1)
             hidden = self.convolution(window[:, : self.kernel_size])
             return hidden, {"inputs": window[:, 1:]}
+        if padding_mask is not None:
+            inputs = ops.where(ops.expand_dims(padding_mask, -1), inputs, 0.0)
         if self.bidirectional:
-            if padding_mask is not None:
-                inputs = ops.where(
-                    ops.expand_dims(padding_mask, -1), inputs, 0.0
-                )
             sides = ((self.kernel_size - 1) // 2, self.kernel_size // 2)
         else:
             inputs = inputs[:, :-1] if self.exclusive else inputs

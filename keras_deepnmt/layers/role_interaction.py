@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_deepnmt.layers.cloning import clone_initializer
 from keras_deepnmt.layers.contextualized_embedding import (
     ContextualizedEmbedding,
 )
@@ -156,9 +157,11 @@ class RoleInteraction(ContextualizedEmbedding):
         """Initializes each matrix by itself, for the same reason."""
         initializer = keras.initializers.get(self.output_initializer)
         # An initializer repeats its values; a clone has others.
-        clone = getattr(initializer, "clone", lambda: initializer)
         return ops.stack(
-            [clone()(shape[1:], dtype=dtype) for _ in range(shape[0])]
+            [
+                clone_initializer(initializer)(shape[1:], dtype=dtype)
+                for _ in range(shape[0])
+            ]
         )
 
     def _combine(self, embeddings, roles):

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_sequence
 from keras_deepnmt.layers.decoder_recurrence import DecoderRecurrence
+from keras_deepnmt.layers.initial_kernels import make_dense
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")
@@ -89,12 +90,12 @@ class SimplerSimpleRecurrentUnit(DecoderRecurrence):
         return output if cache is None else (output, cache)
 
     def _make_dense(self, name, activation):
-        return keras.layers.Dense(
+        return make_dense(
+            self,
             self.width,
+            name,
             activation=activation,
             use_bias=name == "forget_gate",
-            name=name,
-            dtype=self.dtype_policy,
         )
 
 

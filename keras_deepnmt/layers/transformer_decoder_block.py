@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_deepnmt.layers.argument_checks import check_mask
-from keras_deepnmt.layers.cloning import build_with, prototype_config
+from keras_deepnmt.layers.cloning import prototype_config
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.transformer_encoder_block import (
     TransformerEncoderBlock,
@@ -36,11 +36,13 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         kernel_initializer, **kwargs: as in `TransformerEncoderBlock`.
         cross_attention: unbuilt layer that is called as `MultiHeadAttention`
             with query, value and `attention_mask=`, with a `static_cache` of
-            the value, and is cloned; or `None` for `MultiHeadAttention`.
+            the value, and is cloned; or `None` for `MultiHeadAttention`. It
+            keeps its own options, as a layer in `self_attention` does.
 
     Call arguments:
         inputs: float tensor `(B, T, D)`; with a cache `(B*K, 1, D)`.
-        memory: float tensor `(B, S, D)`. Ignored if a static cache is passed.
+        memory: float tensor `(B, S, D)`. Optional only if a static cache is
+            passed, with which it is ignored.
         memory_padding_mask: bool tensor `(B, S)`, `True` = real token. `None`
             means that all tokens are real.
         static_cache: dict from `static_cache`.
@@ -53,6 +55,10 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
 
     Returns:
         Float tensor like `inputs`; then the new cache if one was passed.
+
+    Raises:
+        ValueError: as `TransformerEncoderBlock`; at call, without `memory` and
+            `static_cache`.
 
     Masking: causal over the target; uses `memory_padding_mask` and the masks
     that Keras attaches to the inputs and the memory. The inputs' mask is
@@ -115,12 +121,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         self.cross_attention = self._make_attention(
             "cross_attention", self.cross_attention_config
         )
-        build_with(self.cross_attention, inputs_shape, memory_shape)
-        self.cross_attention_residual = self._make_residual(
-            "cross_attention_residual"
-        )
-        self.cross_attention_residual.build(inputs_shape)
-        self._initialize("cross_attention")
+        self._build_part("cross_attention", inputs_shape, memory_shape)
 
     def call(
         self,
@@ -134,6 +135,7 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
         layer_states=None,
         training=None,
     ):
+        _check_memory(memory, static_cache)
         # Self-attention
         if cache is None:
             x = self._attend(
@@ -207,8 +209,33 @@ class TransformerDecoderBlock(TransformerEncoderBlock):
     def compute_output_shape(self, inputs_shape, memory_shape=None):
         return inputs_shape
 
+    def compute_output_spec(
+        self,
+        inputs,
+        memory=None,
+        memory_padding_mask=None,
+        static_cache=None,
+        cache=None,
+        *args,
+        **kwargs,
+    ):
+        # Keras does not run `call` while a functional model is made.
+        _check_memory(memory, static_cache)
+        output = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        return output if cache is None else (output, cache)
+
     def get_config(self):
         return {
             **super().get_config(),
             "cross_attention": self.cross_attention_config,
         }
+
+
+def _check_memory(memory, static_cache):
+    # Cross-attention would read its query, the future included.
+    if memory is None and static_cache is None:
+        raise ValueError(
+            "`memory`, the output of the encoder, must be passed, or a "
+            "`static_cache`: cross-attention reads it. "
+            "Received: memory=None, static_cache=None."
+        )

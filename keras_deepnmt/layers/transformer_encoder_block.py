@@ -20,6 +20,7 @@ from keras_deepnmt.layers.cloning import (
     prototype_of,
 )
 from keras_deepnmt.layers.feed_forward import FeedForward
+from keras_deepnmt.layers.initial_kernels import build_with_kernels
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.recomputation import Block
 from keras_deepnmt.layers.recording import record
@@ -41,30 +42,40 @@ class TransformerEncoderBlock(Block):
     Cost: `4 D^2 + 2 D F` weights.
 
     Args:
-        num_heads: int. Number of attention heads N.
+        num_heads: int. Number of attention heads N, except of a layer in
+            `self_attention`.
         intermediate_dim: int. Width F of the feed-forward network.
         self_attention: unbuilt layer with the call arguments of
             `MultiHeadAttention`, which is cloned; or `None` for
+            `MultiHeadAttention`. It keeps its own `num_heads`,
+            `attention_dropout` and `key_bias`; those of the block are for
             `MultiHeadAttention`.
         dropout: float in [0, 1). Dropout probability on the output of each
             sub-layer.
         attention_dropout: float in [0, 1). Dropout probability on the
-            attention weights.
+            attention weights, except of a layer in `self_attention`.
         activation: Keras activation of the feed-forward network.
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether to use pre-norm instead of post-norm.
-        key_bias: bool. Whether key projections have a bias.
+        key_bias: bool. Whether key projections have a bias, except those of a
+            layer in `self_attention`.
         attention_initializer: Keras initializer of the query, key and value
             projections; `None` for the one of `MultiHeadAttention`. A layer in
-            `self_attention` that names an initializer keeps its own.
+            `self_attention` that names an initializer keeps its own. It has no
+            effect if there is a `kernel_initializer`.
         relative_position: unbuilt layer of relative positions of the
             self-attention, as in `MultiHeadAttention`; or `None`. A layer in
             `self_attention` that has one keeps its own.
         residual_connection: unbuilt layer that joins the input and the output
             of each sub-layer, such as `DeepNorm`, which is cloned; or `None`
-            for `ResidualConnection`.
+            for `ResidualConnection`. The `dropout`, `layer_norm_epsilon` and
+            `normalize_first` of the block take the place of its own.
         kernel_initializer: Keras initializer of all kernels of the sub-layers,
-            also of a layer in `self_attention`; `None` for their own.
+            also of a layer in `self_attention`; `None` for their own. One with
+            a seed gives kernels of one shape the same values. In a
+            subclassed model it does not reach a layer in `self_attention` that
+            is not made of layers of this package; the same is true of the
+            initial kernels of `DeepNorm`.
         **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
@@ -150,21 +161,14 @@ class TransformerEncoderBlock(Block):
         self.attention = self._make_attention(
             "attention", self.self_attention, self.given_position()
         )
-        self.attention.build(inputs_shape)
-        self.attention_residual = self._make_residual("attention_residual")
-        self.attention_residual.build(inputs_shape)
+        self._build_part("attention", inputs_shape)
         self.feed_forward = FeedForward(
             self.intermediate_dim,
             activation=self.activation,
             name="feed_forward",
             dtype=self.dtype_policy,
         )
-        self.feed_forward.build(inputs_shape)
-        self.feed_forward_residual = self._make_residual(
-            "feed_forward_residual"
-        )
-        self.feed_forward_residual.build(inputs_shape)
-        self._initialize("attention", "feed_forward")
+        self._build_part("feed_forward", inputs_shape)
 
     def call(self, inputs, padding_mask=None, layer_states=None, training=None):
         check_mask("padding_mask", padding_mask, inputs.shape[:2])
@@ -183,6 +187,13 @@ class TransformerEncoderBlock(Block):
     def _attend(self, inputs, layer_states, **options):
         x = self.attention_residual.before(inputs)
         if self.num_lower_states:
+            if layer_states is None:
+                raise ValueError(
+                    "`layer_states` must be a list of the outputs of "
+                    f"{self.num_lower_states} blocks further below, newest "
+                    "first: the self-attention reads them. "
+                    "Received: layer_states=None."
+                )
             lower = map(self.attention_residual.before, layer_states)
             options["layer_states"] = [x, *lower]
         return self.attention(x, **options)
@@ -218,22 +229,21 @@ class TransformerEncoderBlock(Block):
             )
         return ResidualConnection(**options, name=name, dtype=self.dtype_policy)
 
-    def _initialize(self, *sublayers):
-        """Draws the kernels of sub-layers, if they are not their own.
+    def _build_part(self, name, inputs_shape, *other_shapes):
+        """Builds the sub-layer `name` and what is around it.
 
-        The block's initializer decides, or else the residual connection.
+        The block's initializer draws its kernels, or else that of the residual
+        connection.
         """
-        for name in sublayers:
-            residual = getattr(self, f"{name}_residual")
-            choose = getattr(residual, "initializer_of", None)
-            if self.kernel_initializer is not None:
-                choose = self._own_initializer
-            if choose is None:
-                continue
-            for weight in getattr(self, name).weights:
-                if weight.name == "kernel":
-                    initializer = choose(weight.path)
-                    weight.assign(initializer(weight.shape, weight.dtype))
+        residual = self._make_residual(f"{name}_residual")
+        setattr(self, f"{name}_residual", residual)
+        choose = getattr(residual, "initializer_of", None)
+        if self.kernel_initializer is not None:
+            choose = self._own_initializer
+        build_with_kernels(
+            getattr(self, name), choose, inputs_shape, *other_shapes
+        )
+        residual.build(inputs_shape)
 
     def _own_initializer(self, path):
         return keras.initializers.get(self.kernel_initializer)

@@ -71,7 +71,9 @@ class Transformer(Seq2Seq):
       divides by their number.
     * `residual_connection`: called like `layers.ResidualConnection` with the
       input and the output of each sub-layer of the blocks; its method `before`
-      returns what the sub-layer reads. If it has the options `stack`,
+      returns what the sub-layer reads. The model's `dropout`,
+      `layer_norm_epsilon` and `normalize_first` take the place of its own; set
+      them on the model. If it has the options `stack`,
       `num_encoder_layers` and `num_decoder_layers`, the model sets the first,
       and the others where they are `None`. A method `initializer_of(path)`
       returns the initializer of a kernel of the sub-layer.
@@ -93,7 +95,8 @@ class Transformer(Seq2Seq):
         source_vocabulary_size, target_vocabulary_size: int. Sizes V.
         hidden_dim: int. Model width D, the paper's d_model.
         intermediate_dim: int. Feed-forward width F, the paper's d_ff.
-        num_heads: int. Attention heads N.
+        num_heads: int. Attention heads N, except of attention layers in slots,
+            which keep their own.
         num_encoder_layers, num_decoder_layers: int. Blocks L of each stack.
         source_embedding_layer, ..., layer_drop: slots, see above.
         position_encoding: `"sinusoidal"`, or `None` for none; or an unbuilt
@@ -117,18 +120,22 @@ class Transformer(Seq2Seq):
         tie_output_embedding: bool. Whether target and output share one matrix.
         output_bias: bool. Whether each token has a bias in the logits.
         dropout: float in [0, 1). On embeddings and sub-layer outputs.
-        attention_dropout: float in [0, 1). On attention weights.
+        attention_dropout: float in [0, 1). On attention weights, except of
+            layers in slots, which keep their own.
         activation: Keras activation of the feed-forward networks.
         layer_norm_epsilon: float. Added to the variance.
         normalize_first: bool. Whether norms come before the sub-layers
             (pre-norm) and not after them.
         final_norm: bool. Whether a norm follows each stack. `None`: only with
             `normalize_first`.
-        key_bias: bool. Whether key projections have a bias.
+        key_bias: bool. Whether key projections have a bias, except those of
+            layers in slots, which keep their own.
         attention_initializer: Keras initializer, or its name, of the query, key
             and value projections of all attention layers, including those in
             slots that name none. `None` is that of `MultiHeadAttention`, a
-            tenth of the variance of `"glorot_uniform"`.
+            tenth of the variance of `"glorot_uniform"`. It has no effect if
+            there is a `kernel_initializer`. With a seed, the three of an
+            attention start alike.
         kernel_initializer: Keras initializer, or its name, of all kernels of
             the blocks, also of layers in their slots; one with a method
             `at_block`, such as `layers.DepthScaledInitializer`, is asked for

@@ -90,6 +90,19 @@ def test_a_model_keeps_the_depths_that_it_is_given():
     assert (found["num_encoder_layers"], found["num_decoder_layers"]) == (18, 1)
 
 
+def test_the_options_of_a_model_take_the_place_of_its_own():
+    own = DeepNorm(dropout=0.3, layer_norm_epsilon=0.5)
+    model = Transformer(
+        *(11, 13, 8, 16, 2, 1, 1),
+        residual_connection=own,
+        dropout=0.2,
+        layer_norm_epsilon=0.25,
+    )
+    (block,) = model.encoder_blocks
+    found = block.attention_residual
+    assert (found.dropout, found.layer_norm_epsilon) == (0.2, 0.25)
+
+
 def test_outside_a_model_the_depths_must_be_given():
     with pytest.raises(ValueError, match="num_decoder_layers=None"):
         DeepNorm(num_encoder_layers=3)(*np.ones((2, B, T, D)))

@@ -90,6 +90,18 @@ def test_matches_the_equations(tensors, variant):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_embeddings_of_other_widths_are_refused_by_name(tensors):
+    tensors["source_embeddings"] = tensors["source_embeddings"][..., 1:]
+    with pytest.raises(ValueError, match="`source_embeddings` must be as wide"):
+        DenseAttention()(**tensors)
+
+
+def test_states_or_a_cache_must_be_passed(tensors):
+    layer = built(1, tensors)
+    with pytest.raises(ValueError, match="or a `static_cache`"):
+        layer(tensors["inputs"], tensors["target_embeddings"])
+
+
 @each_variant
 def test_without_a_mask_all_positions_are_real(tensors, variant):
     layer = built(variant, tensors)

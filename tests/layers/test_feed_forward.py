@@ -4,7 +4,7 @@ gives what it gives among others, and its size is as stated."""
 import numpy as np
 import pytest
 
-from keras_deepnmt.layers import FeedForward
+from keras_deepnmt.layers import FeedForward, MultiHeadAttention
 
 B, T, D, F = 3, 5, 7, 11
 
@@ -52,3 +52,17 @@ def test_the_two_kernels_do_not_start_equal():
     layer.build((B, T, D))
     w1, _, w2, _ = layer.get_weights()
     assert not np.allclose(w1, w2)
+
+
+@pytest.mark.parametrize(
+    "kind, first",
+    [(FeedForward, "intermediate"), (MultiHeadAttention, "query_projection")],
+)
+def test_a_function_serves_as_an_initializer(kind, first):
+    def twos(shape, dtype=None):
+        return np.full(shape, 2.0, dtype)
+
+    layer = kind(2, kernel_initializer=twos, bias_initializer=twos)
+    layer.build((1, 3, 4))
+    for weight in getattr(layer, first).weights:
+        np.testing.assert_array_equal(weight, np.full(weight.shape, 2.0))

@@ -260,3 +260,8 @@ def test_half_precision_rounds_the_memories_once():
 def test_refuses_what_cannot_be_mixed(options, shapes, message):
     with pytest.raises(ValueError, match=message):
         FineGrainedLayerAttention(M, **options).build(shapes)
+
+
+def test_a_masked_layer_may_be_an_integer_of_numpy():
+    layer = FineGrainedLayerAttention(2, masked_layers=np.int64(1))
+    assert layer.get_config()["masked_layers"] == [1]

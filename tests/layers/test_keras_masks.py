@@ -34,7 +34,7 @@ def first_output(layer):
 
 
 def with_states(layer):
-    return lambda x: layer(x, [x, x * 1.0])
+    return lambda x, **options: layer(x, [x, x * 1.0], **options)
 
 
 def with_encoder(layer):
@@ -157,3 +157,19 @@ def test_an_explicit_mask_and_one_of_keras_both_hold(embedding):
     weights = np.asarray(weights)
     assert (weights[0, ..., 4:] == 0).all() and (weights[0, ..., :4] > 0).all()
     assert (weights[1, ..., 3:] == 0).all() and (weights[1, ..., :3] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.MultiHeadAttention(2),
+        layers.HybridSelfAttention(2),
+        with_states(layers.MultiLayerAttention(2, function="attention")),
+    ],
+)
+def test_an_attention_mask_may_be_that_of_all_sentences(layer):
+    mask = np.tri(5, dtype=bool)
+    states = np.random.default_rng(0).normal(size=(2, 5, D)).astype("float32")
+    expected = layer(states, attention_mask=np.stack([mask, mask]))
+    found = layer(states, attention_mask=mask)
+    np.testing.assert_allclose(found, expected, atol=1e-6)

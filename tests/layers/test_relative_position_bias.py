@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_deepnmt.layers import RelativePositionBias
+from keras_deepnmt.layers import MultiHeadAttention, RelativePositionBias
 
 B, N, T, S, H = 2, 3, 5, 7, 11
 
@@ -90,3 +90,19 @@ def test_gradient_reaches_every_weight():
 def test_refuses_buckets_without_distances(options, words):
     with pytest.raises(ValueError, match=words):
         RelativePositionBias(**options)
+
+
+def test_the_weights_of_a_model_that_shares_a_layer_are_saved(tmp_path):
+    def make():
+        shared = RelativePositionBias(4, 3)
+        shared.build((None, 2, None, 4))
+        inputs = keras.Input((None, 8))
+        x = MultiHeadAttention(2, relative_position=shared)(inputs)
+        x = MultiHeadAttention(2, relative_position=shared)(x)
+        return keras.Model(inputs, x)
+
+    model, again = make(), make()
+    model.save_weights(tmp_path / "model.weights.h5")
+    again.load_weights(tmp_path / "model.weights.h5")
+    x = np.random.default_rng(0).normal(size=(1, 3, 8)).astype("float32")
+    np.testing.assert_array_equal(model(x), again(x))

@@ -47,6 +47,13 @@ def test_pre_norm_normalises_what_the_sublayer_reads(sides):
     np.testing.assert_allclose(layer(*sides), sides[0] + sides[1], atol=1e-6)
 
 
+def test_what_the_sublayer_reads_may_be_asked_for_first(sides):
+    layer = ResidualConnection(normalize_first=True)
+    found = layer.before(sides[0])
+    np.testing.assert_allclose(found, normalize(layer, sides[0]), atol=1e-5)
+    np.testing.assert_allclose(layer(*sides), sides[0] + sides[1], atol=1e-6)
+
+
 def test_epsilon_is_used():
     layer = built(layer_norm_epsilon=0.5)
     inputs = np.random.default_rng(2).normal(size=(B, T, D)) * 0.1

@@ -127,6 +127,16 @@ def test_padding_cannot_be_seen(inputs, role_encoder):
     np.testing.assert_allclose(found[REAL], expected[REAL], atol=1e-6)
 
 
+@pytest.mark.parametrize("options", ONE_WAY, ids=describe)
+def test_padding_before_a_sentence_cannot_be_seen(inputs, options):
+    layer = built(**options)
+    real = REAL[:, ::-1]
+    expected = np.asarray(layer(inputs, padding_mask=real))
+    other = np.where(real[..., None], inputs, 1e3)
+    found = np.asarray(layer(other, padding_mask=real))
+    np.testing.assert_allclose(found[real], expected[real], atol=1e-6)
+
+
 @pytest.mark.parametrize("role_encoder", ["lstm", "cnn"])
 def test_both_directions_are_read(inputs, role_encoder):
     layer = built(role_encoder=role_encoder)

@@ -2,11 +2,13 @@
 Figure 1 made of the layers proven elsewhere, masks reach their attention,
 caches change nothing, and their sizes are as published."""
 
+import keras
 import numpy as np
 import pytest
 
 from keras_deepnmt.layers import (
     MultiHeadAttention,
+    MultiLayerAttention,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
@@ -81,6 +83,14 @@ def test_future_cannot_be_seen():
     np.testing.assert_allclose(after[:, :3], before[:, :3], atol=1e-5)
 
 
+@pytest.mark.parametrize("given", [values(B, T, D), keras.Input((T, D))])
+def test_a_decoder_block_refuses_to_do_without_memory(given):
+    # Its cross-attention would read the future of the target.
+    block = TransformerDecoderBlock(N, F)
+    with pytest.raises(ValueError, match="`memory`.*memory=None"):
+        block(given)
+
+
 def test_cached_equals_uncached_with_beams(source_mask):
     block = TransformerDecoderBlock(N, F)
     memory = values(B, S, D)
@@ -107,9 +117,13 @@ def test_cached_equals_uncached_with_beams(source_mask):
 
 def test_another_attention_takes_the_place(source_mask):
     prototype = MultiHeadAttention(1, use_bias=False)
-    block = TransformerEncoderBlock(N, F, self_attention=prototype)
+    block = TransformerEncoderBlock(
+        N, F, self_attention=prototype, attention_dropout=0.5, key_bias=True
+    )
     block(values(B, S, D), padding_mask=source_mask)
-    assert block.attention.num_heads == 1
+    assert block.attention.num_heads == 1  # it keeps its own options
+    assert block.attention.attention_dropout == 0.0
+    assert not block.attention.key_bias
     assert not block.attention.use_bias
     assert block.attention is not prototype
     assert not prototype.weights
@@ -136,11 +150,37 @@ def test_blocks_of_the_base_model_have_the_published_size():
     assert decoder.count_params() == 4_204_032
 
 
+def test_a_block_asks_for_the_states_that_its_attention_reads():
+    block = TransformerEncoderBlock(N, F, MultiLayerAttention(N, 3))
+    with pytest.raises(ValueError, match="`layer_states`.* 2 blocks .*None"):
+        block(values(B, S, D))
+
+
 def test_a_slot_refuses_a_layer_that_has_weights():
     used = MultiHeadAttention(N)
     used.build((B, S, D))
     with pytest.raises(ValueError, match="unbuilt"):
         TransformerEncoderBlock(N, F, self_attention=used)
+
+
+@keras.saving.register_keras_serializable("test_transformer_blocks")
+class OneDense(keras.layers.Layer):
+    """A layer of others, which knows nothing of initial kernels."""
+
+    def build(self, query_shape):
+        self.dense = keras.layers.Dense(D, use_bias=False)
+        self.dense.build(query_shape)
+
+    def call(self, query, attention_mask=None):
+        return self.dense(query)
+
+
+def test_the_kernels_of_other_layers_are_drawn_too():
+    block = TransformerEncoderBlock(
+        N, F, self_attention=OneDense(), kernel_initializer="ones"
+    )
+    block.build((B, S, D))
+    np.testing.assert_array_equal(block.attention.dense.kernel, np.ones((D, D)))
 
 
 def test_a_slot_refuses_what_is_no_layer():

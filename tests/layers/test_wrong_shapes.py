@@ -49,14 +49,14 @@ def test_a_mask_of_another_shape_is_refused(entry):
     (name,) = (name for name in inputs if "mask" in name)
     mask = inputs[name]
     wrong = [
-        mask[0],
+        mask[0, 0],
         mask[..., None],
         np.concatenate([mask, mask], axis=-1),
         np.concatenate([mask, mask], axis=0),
         mask.astype("float32"),
     ]
     if name != "attention_mask":  # which is broadcast
-        wrong += [mask[:, :1], mask[:1]]
+        wrong += [mask[0], mask[:, :1], mask[:1]]
     for other in wrong:
         message = message_of(layer, {**inputs, name: other}, entry)
         assert message.startswith(f"`{name}` must be a boolean tensor")
