@@ -126,6 +126,10 @@ def find_changes(
         if patience and key == "training.early_stopping_metric":
             # Stages would have ended after other updates.
             changing = Changing.FIXED
+        values = (here.get(key), there.get(key))
+        if key == "training.precision" and "mixed_float16" in values:
+            # Its checkpoints have the scale of the loss, and others none.
+            changing = Changing.FIXED
         if key == "import" and set(started.import_) <= set(given.import_):
             changing = Changing.FREE  # a file more, perhaps with a callback
         changes.append(
