@@ -319,7 +319,9 @@ def _override(content, key, value, checker, overrides):
     kind, path = Recipe, ""
     for section in sections:
         _replace_alternatives(content, kind, path, section, True, overrides)
-        content = content.setdefault(section, {})
+        if content.get(section) is None:  # a section that is switched off
+            content[section] = {}
+        content = content[section]
         if not isinstance(content, dict):
             rule = f": `{section}` is a value and has no keys."
             checker.add(key, rule)
