@@ -102,7 +102,8 @@ def load_recipe(
     Args:
         recipe: a name from `list_recipes()`, or the path of a YAML file.
         overrides: values that replace the file's, by dotted key, such as
-            `{"training.steps": 100}`.
+            `{"training.steps": 100}`. With another optimizer, schedule or loss
+            the file's options of the former one are left out.
         prepared_dir: a prepared folder. If the recipe has no section `data`,
             it is that of this folder.
         model: what `fine_tuned_model` returned: the section `model` of a
@@ -318,13 +319,16 @@ def _override(content, key, value, checker, overrides):
     kind, path = Recipe, ""
     for section in sections:
         _replace_alternatives(content, kind, path, section, True, overrides)
-        content = content.setdefault(section, {})
+        if content.get(section) is None:  # a section that is switched off
+            content[section] = {}
+        content = content[section]
         if not isinstance(content, dict):
             rule = f": `{section}` is a value and has no keys."
             checker.add(key, rule)
             return
         path, kind = join(path, section), _inner(kind, section)
     _replace_alternatives(content, kind, path, name, value, overrides)
+    _drop_options(content, kind, path, name, value, overrides)
     content[name] = value
 
 
@@ -336,9 +340,26 @@ def _inner(kind, section):
 
 def _replace_alternatives(content, kind, path, key, value, overrides):
     for other in alternatives(kind, key, value):
-        given = f"{join(path, other)}."
-        if not any(f"{name}.".startswith(given) for name in overrides):
-            content.pop(other, None)
+        _drop(content, path, other, overrides)
+
+
+def _drop_options(content, kind, path, key, value, overrides):
+    """Drops the options of another optimizer, schedule or loss, as `extends`.
+
+    Those that are overrides themselves stay.
+    """
+    choice = getattr(kind, "choice", None)
+    if choice is None or key != choice.key:
+        return
+    if value != content.get(key, getattr(kind, key)):
+        for other in (*choice.keys(), *choice.others):
+            _drop(content, path, other, overrides)
+
+
+def _drop(content, path, key, overrides):
+    given = f"{join(path, key)}."
+    if not any(f"{name}.".startswith(given) for name in overrides):
+        content.pop(key, None)
 
 
 def _add_model(content, model):

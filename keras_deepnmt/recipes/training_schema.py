@@ -148,8 +148,8 @@ class TrainingRecipe:
             where products in it are faster, on GPUs since Ampere and, with
             TensorFlow, on processors with AVX512-BF16 or AMX, and `float32`
             elsewhere; a run keeps what it began with. With `mixed_float16` the
-            loss is scaled, and an update whose gradient overflows is skipped.
-            Defaults to `float32`.
+            loss is scaled, and an update whose gradient overflows is skipped;
+            a run cannot change to it, or from it. Defaults to `float32`.
         jit_compile: whether XLA compiles the step and the searches of the run.
             Defaults to true.
         validate_every: updates between two validations. Defaults to 1000.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.decoding.options import SearchOptions
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.changing_keys import (
     Changing,
@@ -27,11 +28,18 @@ from keras_deepnmt.recipes.loading import flatten_recipe
 from keras_deepnmt.recipes.schema import Recipe
 
 CHANGES, BATCHES = "changes", "batches"
-# What decides when the values are measured by which a stage may end, and which.
-_VALIDATION = (
-    "training.validate_every",
+# Keys that change the BLEU of a validation, see `callbacks.make_bleu`.
+_OF_BLEU = (
     "training.validation_beams",
     "training.validation_budget",
+    "evaluation.tokenize",
+    "evaluation.lowercase",
+    *(
+        f"decoding.{name}"
+        for name in SearchOptions.__dataclass_fields__
+        # Validations have beams of their own, in one group.
+        if name not in ("num_beams", "num_groups", "diversity_penalty")
+    ),
 )
 History = list[dict[str, Any]]
 
@@ -64,6 +72,11 @@ class KeyChange:
     changing: Changing
     is_derived: bool = False
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the final model or its scores depend on the key."""
+        return changing_of(self.key, Recipe) is Changing.FINAL
+
 
 def find_changes(
     started: Recipe | None, given: Recipe, ignore_data: bool = False
@@ -93,16 +106,29 @@ def find_changes(
         for training in trainings
         for stage in training.stages
     )
+    training = given.training
+    compares_bleu = training.early_stopping_metric == "val_bleu" and (
+        patience
+        or training.early_stopping_patience is not None
+        or training.final_model != "average_last"
+    )
     changes = []
     for key in keys:
         changing = changing_of(key, Recipe)
         if plateau and key == "training.validate_every":
             # Each validation may divide the rate.
             changing = Changing.ON_REQUEST
-        if patience and key in _VALIDATION:
+        if patience and key == "training.validate_every":
+            changing = Changing.ON_REQUEST
+        if compares_bleu and key in _OF_BLEU:
+            # Values of earlier validations would be compared with others.
             changing = Changing.ON_REQUEST
         if patience and key == "training.early_stopping_metric":
             # Stages would have ended after other updates.
+            changing = Changing.FIXED
+        values = (here.get(key), there.get(key))
+        if key == "training.precision" and "mixed_float16" in values:
+            # Its checkpoints have the scale of the loss, and others none.
             changing = Changing.FIXED
         if key == "import" and set(started.import_) <= set(given.import_):
             changing = Changing.FREE  # a file more, perhaps with a callback
@@ -145,6 +171,9 @@ def check_changes(
             f"{other} to replace this run."
         )
     asked = [c for c in changes if c.changing is Changing.ON_REQUEST]
+    if reason is not None:
+        # Nothing is compared any more; the final scores are made anew.
+        asked = [c for c in asked if not c.is_final]
     if asked and made and not allow:
         remedy = ": add `--allow-changes` to change it from there on"
         if reason is not None:

@@ -20,15 +20,21 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.batch_trial import largest_batch_shapes
 from keras_deepnmt.runs.build import build_for_training, plan_batches
-from keras_deepnmt.runs.initial_weights import copy_initial_weights
+from keras_deepnmt.runs.changes import CHANGES
 from keras_deepnmt.runs.loop import TrainingLoop
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
     check_objective,
 )
+from keras_deepnmt.runs.own_callbacks import callback_classes
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.stages import training_pairs
-from keras_deepnmt.runs.start import open_data, resolve_run, settle_recipe
+from keras_deepnmt.runs.start import (
+    open_data,
+    record_changes,
+    resolve_run,
+    settle_recipe,
+)
 from keras_deepnmt.terminal_text import print_line
 from keras_deepnmt.training.strategies import Workers, make_strategy
 
@@ -159,7 +165,8 @@ def dry_run(
 
     Raises:
         UserError: if `train` would raise it before its first update, or the
-            strategy is `multi_worker`.
+            strategy is `multi_worker`. Callbacks of your own are found, but not
+            made, since they may open a log: their arguments are not checked.
 
     Example:
     >>> from keras_deepnmt.recipes import load_recipe
@@ -183,6 +190,7 @@ def dry_run(
         say=say,
     )
     check_objective(settled)
+    callback_classes(settled)
     if existing.directory.is_dir():
         existing.check_startable(
             settled,
@@ -209,10 +217,14 @@ def dry_run(
             translations=existing.translations_dir,
             may_translate=False,
         )
-        run = resolve_run(settled, folder, data, say=say)
+        if existing.recipe_file.is_file():
+            folder = existing
+        run = resolve_run(settled, folder, data, restart=restart, say=say)
         if strategy is None:
             strategy = make_strategy(training.strategy, training.replicas)
-        return _start_and_measure(run, strategy, say)
+        replicas = strategy.num_replicas_in_sync
+        run = record_changes(run, replicas, allow_changes, say)
+        return _start_and_measure(run, strategy, quiet, say)
 
 
 def _check_strategy(recipe):
@@ -224,23 +236,17 @@ def _check_strategy(recipe):
         )
 
 
-def _start_and_measure(run, strategy, say):
-    """Makes the dry run in a temporary run folder."""
-    recipe, data = run.recipe, run.data
+def _start_and_measure(run, strategy, quiet, say):
+    """Makes the dry run; nothing is written into the run folder."""
+    # The batches that are to come, from their first epoch on.
+    resolved = {k: v for k, v in run.recipe.resolved.items() if k != CHANGES}
+    recipe, data = run.with_resolved(resolved).recipe, run.data
     plan = plan_batches(recipe, data, strategy.num_replicas_in_sync)
     model = build_for_training(recipe, data, strategy, say)
     # Makes the checks of the training loop, and trains nothing.
-    TrainingLoop(run, model, plan, Workers(strategy), quiet=True)
-    source = recipe.training.initialize_from
-    if source is not None:
-        report = copy_initial_weights(
-            source,
-            recipe.resolved["initialize_from"],
-            model,
-            data,
-            run.folder.directory,
-        )
-        say(f"Initialized: {report.describe()}")
+    loop = TrainingLoop(run, model, plan, Workers(strategy), quiet)
+    loop.restore(recipe.resolved.get("initialize_from"))
+    loop.check_effects()
     trained = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
     measured = measure_updates(recipe, data, plan, model, say)
     peak_bytes, peak_place = peak_memory()

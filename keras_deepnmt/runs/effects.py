@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.recipes.changing_keys import Changing
 from keras_deepnmt.recipes.training_schema import TrainingRecipe
 from keras_deepnmt.runs.changes import KeyChange
 from keras_deepnmt.training.callbacks import EarlyStopping
@@ -94,9 +93,7 @@ def check_effects(
         # Perhaps they end the run here, before its last checkpoints.
         changes = [c for c in changes if c.key != "training.steps"]
     idle = [
-        f"`{c.key}`"
-        for c in changes
-        if c.changing is not Changing.FINAL and not c.is_derived
+        f"`{c.key}`" for c in changes if not c.is_final and not c.is_derived
     ]
     if idle:
         raise UserError(

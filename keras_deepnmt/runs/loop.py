@@ -249,7 +249,10 @@ class TrainingLoop:
             while not self._train_from(start):
                 start = self.step
                 self._move_changes(start)
-            self._own.end()
+            try:
+                self._own.end()
+            except CallbackFailed as failure:
+                raise self._callback_error(failure) from failure.error
         except BaseException as failure:
             self._own.end_after(failure)
             raise
@@ -327,11 +330,8 @@ class TrainingLoop:
             message = f"interrupted: {self._save_now()}"
             raise type(stop)(message) from None
         except CallbackFailed as failure:
-            write_back_weights(self.model)
             _close(callbacks)
-            saved = self._save_now()
-            message = f"{failure}. {saved[0].upper()}{saved[1:]}"
-            raise UserError(message) from failure.error
+            raise self._callback_error(failure) from failure.error
         except Diverged as divergence:
             write_back_weights(self.model)
             _close(callbacks)
@@ -491,6 +491,12 @@ class TrainingLoop:
         else:
             text = f"the checkpoint of step {newest} is saved"
         return f"{text} in {self.run_folder.directory}. {self._advice}"
+
+    def _callback_error(self, failure):
+        """The error of a callback of the user, after a checkpoint is saved."""
+        write_back_weights(self.model)
+        saved = self._save_now()
+        return UserError(f"{failure}. {saved[0].upper()}{saved[1:]}")
 
     def _save_extra(self, step):
         """Saves the checkpoint of an interrupt, unless that step has one."""

@@ -20,6 +20,8 @@ _FILES = (
     "training.initialize_from",
     "training.objective.distillation.teacher",
 )
+# The keys of a corpus that is not one of a list.
+_OF_HELD_OUT = ("data.valid.", "data.test.")
 # Entries of `resolved` that say where and with what a run was made, not how.
 # The manifest has paths in it; its corpora and tokenizers are compared.
 _CIRCUMSTANCES = (
@@ -106,7 +108,7 @@ def recipe_values(recipe: Recipe) -> dict[str, Any]:
     values = {
         key: value
         for key, value in flatten_recipe(recipe).items()
-        if key not in (*_LABELS, *_FILES)
+        if key not in (*_LABELS, *_FILES) and not key.startswith(_OF_HELD_OUT)
     }
     for key, value in recipe.resolved.items():
         if key == "corpora":

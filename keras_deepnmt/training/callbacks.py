@@ -1,5 +1,6 @@
 """Callbacks that save checkpoints and stop a run early."""
 
+import math
 from collections.abc import Callable
 
 import keras
@@ -127,9 +128,9 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     """Keras' early stopping, continued after a restart.
 
     Keras' own starts counting again at every `fit`; a run that is killed once
-    a day would never stop early. If the earlier validations alone say stop,
-    `fit` makes one update and one validation, since it asks only after an
-    update.
+    a day would never stop early. A value that is NaN is no better one. If the
+    earlier validations alone say stop, `fit` makes one update and one
+    validation, since it asks only after an update.
 
     Args:
         monitor: name of the value in the logs, such as `"val_bleu"`.
@@ -164,14 +165,20 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
             if logs.get(self.monitor) == self.best and "step" in logs
         ]
         update = f" of update {int(steps[0]):,}" if steps else ""
+        value = f"better `{self.monitor}` than {self.best:.4g}{update}"
+        if math.isinf(self.best):
+            value = f"finite `{self.monitor}`"
         return (
-            f"the last {self.wait} validations had no better `{self.monitor}` "
-            f"than {self.best:.4g}{update}. `training.early_stopping_patience` "
-            f"is {self.patience}; a larger one, or null, continues."
+            f"the last {self.wait} validations had no {value}. "
+            f"`training.early_stopping_patience` is {self.patience}; "
+            "a larger one, or null, continues."
         )
 
     def on_train_begin(self, logs=None):
         super().on_train_begin(logs)
+        # Otherwise the first value is the best one, also if it is NaN, which
+        # no other is better than.
+        self.best = -math.inf if self.mode == "max" else math.inf
         stops = self.model.stop_training
         for epoch, past in self._history:
             super().on_epoch_end(epoch, past)
@@ -181,3 +188,5 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     def on_epoch_end(self, epoch, logs=None):
         self._history.append((epoch, dict(logs or {})))
         super().on_epoch_end(epoch, logs)
+        if self.reason is not None:  # Keras never stops after the first one
+            self.model.stop_training = True

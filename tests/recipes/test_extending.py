@@ -189,6 +189,28 @@ training:
     assert load_recipe(extended(same)).training.learning_rate.peak == 0.003
 
 
+def test_overrides_leave_out_options_of_another_choice(extended):
+    changes = {
+        "training.learning_rate.warmup_steps": 70,
+        "training.learning_rate.schedule": "plateau",
+        "training.optimizer.name": "nesterov",
+        "training.loss": "cross_entropy",
+    }
+    file = extended("training: {learning_rate: {peak: 0.002}}\n")
+    training = load_recipe(file, changes).training
+    assert training.optimizer.beta_2 is None
+    assert training.optimizer.global_clipnorm == 1.0  # of any optimizer
+    assert training.learning_rate.peak == 0.001
+    assert training.learning_rate.warmup_steps == 70
+    assert training.label_smoothing is None
+    # The choice that the file has.
+    same = {"training.learning_rate.schedule": "inverse_square_root"}
+    assert load_recipe(file, same).training.learning_rate.peak == 0.002
+    own = {**changes, "training.optimizer.beta_2": 0.9}
+    with pytest.raises(UserError, match="`beta_2` belongs to `name: adam or"):
+        load_recipe(file, own)
+
+
 def test_recipes_extend_each_other_in_a_row(extended, tmp_path):
     middle = tmp_path / "base" / "middle.yaml"
     middle.write_text("extends: plain.yaml\nname: x\nseed: 6\n")

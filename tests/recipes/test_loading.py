@@ -113,6 +113,20 @@ def test_overrides_replace_the_files_values(written):
     assert recipe.seed == 11
 
 
+def test_overrides_switch_on_a_section_that_is_null(written):
+    file = written("valid: {source: valid.en, target: valid.de}", "valid: null")
+    changes = {
+        "data.valid.source": "v",
+        "data.valid.target": "w",
+        "training.temperature.start": 3,
+    }
+    off = "steps: 1000\n  temperature: null"
+    file.write_text(file.read_text().replace("steps: 1000", off))
+    recipe = load_recipe(file, changes)
+    assert recipe.data.valid.target == "w"
+    assert recipe.training.temperature.start == 3
+
+
 @pytest.mark.parametrize(
     "old, new, line, message",
     [

@@ -231,6 +231,11 @@ def test_each_pair_is_used_once_in_the_epoch_in_which_the_batches_change(
             '"nesterov" in the recipe given. The checkpoints',
             "initialize_from",
         ),
+        (
+            {"training.precision": "mixed_float16"},
+            '`training.precision` is "float32" in this run and "mixed_float16"',
+            "initialize_from",
+        ),
     ],
 )
 def test_model_data_and_seed_never_change(

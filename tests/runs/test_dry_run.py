@@ -5,7 +5,10 @@
 * it refuses what the run would refuse before its first update
 """
 
+import shutil
+
 import pytest
+from uncompiled_models import eager_updates
 
 from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
@@ -130,6 +133,7 @@ def test_it_leaves_a_run_that_was_begun_as_it_is(
         ({"training.loss": "cross_entropi"}, "cross_entropy"),
         ({"training.strategy": "multi_worker"}, "training.strategy=mirrored"),
         ({"training.initialize_from": "nowhere"}, "not a run folder"),
+        ({"training.callbacks": ["Nonsense"]}, 'has a callback "Nonsense"'),
     ],
 )
 def test_it_refuses_what_the_run_would_refuse(
@@ -139,6 +143,45 @@ def test_it_refuses_what_the_run_would_refuse(
     with pytest.raises(UserError, match=message):
         dry_run(recipe, tmp_path / "run", prepared_dir=prepared_dir, quiet=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("told", ["data", "devices"])
+def test_it_refuses_what_a_run_that_has_begun_would_refuse(
+    told, recipe_file, prepared_dir, finished_run, tmp_path
+):
+    run_dir = shutil.copytree(finished_run, tmp_path / "run")
+    file, prepared = run_dir / "recipe.yaml", prepared_dir
+    if told == "data":
+        prepared = shutil.copytree(prepared_dir, tmp_path / "other")
+        with open(prepared / "manifest.json", "a") as manifest:
+            manifest.write("\n")
+        message = "holds other prepared data"
+    else:
+        text = file.read_text()
+        assert "batch_multiple: 1" in text
+        file.write_text(text.replace("batch_multiple: 1", "batch_multiple: 2"))
+        message = "a multiple of 2 in this run and of 1"
+    before = content(run_dir)
+    recipe = load_recipe(recipe_file, {"training.steps": 8})
+    with pytest.raises(UserError, match=message):
+        dry_run(recipe, run_dir, prepared_dir=prepared, quiet=True)
+    assert content(run_dir) == before
+
+
+@pytest.mark.thorough
+def test_a_run_that_has_begun_needs_no_initial_weights_again(
+    recipe_file, prepared_dir, finished_run, tmp_path, monkeypatch
+):
+    source = shutil.copytree(finished_run, tmp_path / "source")
+    changes = {"training.initialize_from": str(source), "training.steps": 1}
+    options = {"prepared_dir": prepared_dir, "quiet": True}
+    with eager_updates():
+        train(load_recipe(recipe_file, changes), tmp_path / "run", **options)
+    shutil.rmtree(source)
+    before = content(tmp_path / "run")
+    more = load_recipe(recipe_file, {**changes, "training.steps": 2})
+    assert dry_run(more, tmp_path / "run", **options).steps == 2
+    assert content(tmp_path / "run") == before
 
 
 @pytest.mark.thorough

@@ -129,6 +129,31 @@ def test_an_error_in_a_callback_keeps_the_run(
         np.testing.assert_array_equal(expected, received)
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_error_at_the_end_is_told_in_one_line(
+    is_own, train_with, train_in, file
+):
+    text = RECORDER.replace('EVENTS.append((self.name, "end"))', "1 / 0")
+    file.write_text(text)
+    message = "^the callback Recorder failed in on_train_end: "
+    message += "recorder.py, line 25, in on_train_end: " if is_own else ""
+    message += "ZeroDivisionError: division by zero. The checkpoint of step 6 "
+    with pytest.raises(UserError, match=message) as info:
+        if is_own:
+            train_with(["Recorder"])
+        else:
+            train_in(callbacks=[recorder_of_a_package()])
+    assert str(info.value).count("ZeroDivisionError") == 1
+
+
+def recorder_of_a_package():
+    class Recorder(keras.callbacks.Callback):
+        def on_train_end(self, logs=None):
+            return 1 / 0
+
+    return Recorder()
+
+
 def test_an_error_before_the_first_update_leaves_no_run(train_with, file):
     text = RECORDER.replace('EVENTS.append((self.name, "begin"', "(1 / 0")
     file.write_text(text.replace(', self.params["epochs"]))', ")"))

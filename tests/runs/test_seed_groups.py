@@ -60,12 +60,14 @@ def add_run(tmp_path):
 
 def test_seeds_names_and_places_do_not_make_another_recipe(add_run):
     elsewhere = CORPUS | {"name": "mine", "source": "a", "target": "b"}
+    files = {"source": "a", "target": "b"}
+    changes = {"data.train": [files], "data.valid": files, "data.test": files}
     runs = [
         add_run("first", {"seed": 1}),
         add_run("second", {"seed": 2, "name": "again"}),
         add_run(
             "third",
-            {"seed": 3, "data.train": [{"source": "a", "target": "b"}]},
+            {"seed": 3, **changes},
             prepared="/elsewhere",
             manifest_sha256="cd",
             corpora=[elsewhere],

@@ -6,6 +6,8 @@
 * what cannot be a stage is refused
 """
 
+import shutil
+
 import pytest
 import yaml
 from broken_runs import interrupt_after
@@ -17,7 +19,8 @@ from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.recipes.stage_schema import StageRecipe
 from keras_deepnmt.runs.build import plan_batches
 from keras_deepnmt.runs.callbacks import check_unvalidated
-from keras_deepnmt.runs.changes import find_changes
+from keras_deepnmt.runs.changes import check_changes, find_changes
+from keras_deepnmt.runs.effects import check_effects
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.stages import end_of_gain, stage_starts
 
@@ -127,22 +130,84 @@ def test_what_cannot_be_a_stage_is_refused(recipe_file, stages, message):
     assert message in str(error.value)
 
 
-def test_what_ends_a_stage_by_patience_does_not_change_silently(recipe_file):
-    def kinds(stages, **changes):
-        started = load_recipe(recipe_file, {"training.stages": stages})
-        changed = {f"training.{key}": it for key, it in changes.items()}
-        given = load_recipe(recipe_file, {"training.stages": stages, **changed})
-        return [change.changing for change in find_changes(started, given)]
+def kinds(recipe_file, same, changes):
+    """The classes of keys that change in a recipe with `same` values."""
+    started = load_recipe(recipe_file, same)
+    given = load_recipe(recipe_file, {**same, **changes})
+    return [change.changing for change in find_changes(started, given)]
 
-    metric = {"early_stopping_metric": "val_loss"}
-    when = {"validate_every": 1, "validation_beams": 3}
-    with_patience = [{"patience": 1}, {}]
+
+METRIC = {"training.early_stopping_metric": "val_loss"}
+# Keys by which validations get another BLEU.
+MEASURE = {
+    "training.validation_beams": 3,
+    "training.validation_budget": 0.5,
+    "evaluation.lowercase": True,
+    "evaluation.tokenize": "13a",
+    "decoding.length_penalty": 0.2,
+}
+
+
+def test_what_ends_a_stage_by_patience_does_not_change_silently(recipe_file):
+    often = {"training.validate_every": 1}
+    patience = {"training.stages": [{"patience": 1}, {}]}
     # The stages that are over would have ended after other updates.
-    assert kinds(with_patience, **metric) == [Changing.FIXED]
-    assert kinds(with_patience, **when) == [Changing.ON_REQUEST] * 2
-    by_epochs = [{"epochs": 1}, {}]
-    assert kinds(by_epochs, **metric) == [Changing.FINAL]
-    assert kinds(by_epochs, **when) == [Changing.FREE] * 2
+    assert kinds(recipe_file, patience, METRIC) == [Changing.FIXED]
+    assert kinds(recipe_file, patience, often) == [Changing.ON_REQUEST]
+    by_epochs = {"training.stages": [{"epochs": 1}, {}]}
+    assert kinds(recipe_file, by_epochs, METRIC) == [Changing.FINAL]
+    assert kinds(recipe_file, by_epochs, often) == [Changing.FREE]
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"training.stages": [{"patience": 1}, {}]},
+        {"training.early_stopping_patience": 3},
+        {"training.final_model": "average_best"},
+    ],
+    ids=lambda same: next(iter(same)),
+)
+def test_what_a_validation_measures_does_not_change_silently(recipe_file, same):
+    asked = {Changing.ON_REQUEST}
+    assert set(kinds(recipe_file, same, MEASURE)) == asked
+    assert len(kinds(recipe_file, same, MEASURE)) == len(MEASURE)
+    # No validation is compared, or by another value.
+    free = {Changing.FREE, Changing.FINAL}
+    assert set(kinds(recipe_file, {}, MEASURE)) == free
+    assert set(kinds(recipe_file, {**same, **METRIC}, MEASURE)) == free
+    # Validations have their own beams, and batches change no translation.
+    final = {"decoding.num_beams": 3, "decoding.batch_size": 5}
+    assert set(kinds(recipe_file, same, final)) == {Changing.FINAL}
+
+
+def test_scores_of_a_run_whose_updates_are_made_may_be_made_anew(recipe_file):
+    same = {"training.early_stopping_patience": 3}
+    given = {**same, "evaluation.lowercase": True}
+    made = find_changes(
+        load_recipe(recipe_file, same), load_recipe(recipe_file, given)
+    )
+    with pytest.raises(UserError, match="`evaluation.lowercase`.*--allow-ch"):
+        check_changes(made, recipe_file, 6, allow=False)
+    check_changes(made, recipe_file, 6, allow=False, reason="all are made")
+    training = load_recipe(recipe_file, given).training
+    check_effects(recipe_file, made, training, None, 6, True, "all are made")
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_a_run_with_stages_is_not_advised_to_allow_other_devices(
+    allow, finished_run, train_in, run_dir
+):
+    shutil.copytree(finished_run, run_dir)
+    stages = [{"epochs": 1}, {}]
+    recipe = yaml.safe_load((run_dir / "recipe.yaml").read_text())
+    recipe["training"]["stages"] = stages
+    recipe["resolved"]["batches"]["batch_multiple"] = 2
+    (run_dir / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    changes = {"training.stages": stages, "training.steps": 8}
+    with pytest.raises(UserError, match="a multiple of 2 .* as many") as info:
+        train_in(changes, allow_changes=allow)
+    assert "--allow-changes" not in str(info.value)
 
 
 def history(*values):

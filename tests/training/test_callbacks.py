@@ -10,6 +10,7 @@
 """
 
 import io
+import math
 
 import keras
 import numpy as np
@@ -168,6 +169,28 @@ def test_early_stopping_is_the_same_after_a_restart(model, restart):
                 stops.append(epoch)
                 break
     assert stops == [3, 3]
+
+
+def stopped_by(model, values, patience):
+    """The number of validations after which early stopping stops, if any."""
+    stopping = EarlyStopping("val_loss", patience)
+    stopping.set_model(model)
+    model.stop_training = False
+    stopping.on_train_begin()
+    for epoch, value in enumerate(values):
+        stopping.on_epoch_end(epoch, {"val_loss": value})
+        if model.stop_training:
+            return epoch + 1, stopping.reason
+    return None
+
+
+def test_a_validation_without_a_number_is_no_best_one(model):
+    nan = math.nan
+    assert stopped_by(model, [nan, 3.0, 2.0, 1.0], 3) is None
+    number, reason = stopped_by(model, [nan, 3.0, nan, nan, 1.0], 2)
+    assert number == 4 and "no better `val_loss` than 3." in reason
+    number, reason = stopped_by(model, [nan, nan], 1)
+    assert number == 1 and "1 validations had no finite `val_loss`" in reason
 
 
 def test_a_loss_gets_better_by_falling():
