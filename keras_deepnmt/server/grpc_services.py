@@ -28,6 +28,7 @@ from keras_deepnmt.server.signatures import (
     OUTPUTS,
     as_outputs,
     read_inputs,
+    sentences_of,
     signature_definition,
 )
 
@@ -226,9 +227,6 @@ class _Answers:
         return answer
 
     def _lengths(self, version, signature, rows):
-        sides = [[row[0] for row in rows]]
-        if signature == "score":
-            sides.append([row[1] for row in rows])
         most = self._limits.max_sentences
         if len(rows) > most:
             raise _invalid(
@@ -236,8 +234,11 @@ class _Answers:
                 f"{len(rows):,}"
             )
         lengths = [
-            max(both)
-            for both in zip(*map(version.engine.lengths, sides), strict=True)
+            max(sides)
+            for sides in zip(
+                *map(version.engine.lengths, sentences_of(signature, rows)),
+                strict=True,
+            )
         ]
         for number, length in enumerate(lengths, start=1):
             if length > self._limits.max_tokens:

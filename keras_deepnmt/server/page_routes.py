@@ -124,7 +124,10 @@ def page_routes(
         return asked, model, version
 
     async def results(request, model, version, texts, row, kind):
-        lengths = await count_tokens(version, texts, limits)
+        # Each alone: they are one sentence for the limit of their number.
+        lengths = [
+            (await count_tokens(version, [text], limits))[0] for text in texts
+        ]
         request.scope["observed"] |= {
             "model": model.name,
             "sentences": 1,
@@ -172,7 +175,9 @@ def page_routes(
             return JSONResponse({"translations": []})
         number = min(asked.number, version.engine.most_hypotheses)
         text = tagged_sentence(asked.text, _direction(model, asked.into).tag)
+        texts = [text]
         if asked.prefix:
+            texts.append(asked.prefix)
             if "translate_given" not in version.engine.signatures:
                 raise RequestError(
                     400, f"{model.name} cannot complete a given beginning."
@@ -181,7 +186,7 @@ def page_routes(
             row: tuple = (text, asked.prefix, (), 0)
         else:
             call, row = Call("translate_nbest", number), (text,)
-        [found] = await results(request, model, version, [text], row, call)
+        [found] = await results(request, model, version, texts, row, call)
         if found["source_truncated"]:
             raise too_long(1, None, limits)
         names = ("text", "score", "log_prob", "truncated")

@@ -30,6 +30,7 @@ from keras_deepnmt.server.signatures import (
     ROW_INPUTS,
     as_outputs,
     read_inputs,
+    sentences_of,
 )
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -82,13 +83,12 @@ def tensorflow_rest_routes(
             )
         except ValueError as error:
             raise RequestError(400, str(error)) from error
-        texts = [row[0] for row in rows]
-        lengths = await count_tokens(version, texts, limits)
-        if signature == "score":
-            # The longer side counts.
-            others = [row[1] for row in rows]
-            found = await count_tokens(version, others, limits)
-            lengths = list(map(max, lengths, found))
+        sides = [
+            await count_tokens(version, texts, limits)
+            for texts in sentences_of(signature, rows)
+        ]
+        # The longer side counts.
+        lengths = list(map(max, zip(*sides, strict=True)))
         request.scope["observed"] |= {
             "model": model.name,
             "sentences": len(rows),

@@ -179,6 +179,9 @@ def test_limits_and_keys_hold_here_too(make_stubs):
     assert stubs.predict(["a"], metadata=right) == ["A"]
     address = f"grpc://{stubs.address}/one"
     assert GrpcClient(address, api_key="k").translate(["a"]) == ["A"]
+    for given in ({"prefixes": ["a b c d e"]}, {"constraints": [["a"] * 17]}):
+        with pytest.raises(UserError, match="INVALID_ARGUMENT.*at most"):
+            GrpcClient(address, api_key="k").translate(["a"], **given)
     with pytest.raises(UserError, match="UNAUTHENTICATED"):
         GrpcClient(address).translate(["a"])
     for texts in (["a"] * 3, ["a b c d e"]):
