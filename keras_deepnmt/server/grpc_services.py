@@ -227,12 +227,6 @@ class _Answers:
         return answer
 
     def _lengths(self, version, signature, rows):
-        most = self._limits.max_sentences
-        if len(rows) > most:
-            raise _invalid(
-                f"a request must have at most {most:,} sentences. Received: "
-                f"{len(rows):,}"
-            )
         lengths = [
             max(sides)
             for sides in zip(
@@ -341,11 +335,21 @@ def _value(name: str, tensor: Any, limits: RequestLimits) -> Any:
         ValueError: if it is not one, or too large.
     """
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    # A shape may state more than there is: room is made for all of it.
-    is_large = math.prod(sizes) > limits.max_bytes
+    size = math.prod(sizes)
     is_open = tensor.tensor_shape.unknown_rank or min(sizes, default=0) < 0
-    if is_open or is_large:
+    # A shape may state more than there is: TensorFlow repeats the last value.
+    if tensor.dtype == tf.string.as_datatype_enum:
+        is_wrong = len(sizes) > 2 or size != len(tensor.string_val)
+    else:
+        # One number, or one for each sentence.
+        is_wrong = len(sizes) > 1 or size > limits.max_sentences
+    if is_open or is_wrong:
         raise ValueError(f"{name[:60]} has a wrong shape")
+    if sizes and sizes[0] > limits.max_sentences:
+        raise ValueError(
+            f"a request must have at most {limits.max_sentences:,} sentences. "
+            f"Received: {sizes[0]:,}"
+        )
     try:
         values = tf.make_ndarray(tensor).tolist()
     except (ValueError, TypeError) as error:

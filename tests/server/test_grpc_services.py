@@ -152,14 +152,19 @@ def test_wrong_requests_are_refused_and_the_server_lives_on(stubs):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "one"
     refused(CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request)
-    # One value that claims to be very many.
-    tensor = tf.make_tensor_proto(["a"])
-    for size in (2**40, -1, 2):
-        tensor.tensor_shape.dim[0].size = size
+    # One value that claims to be several, or to have more axes.
+    for shape in ((2**40,), (-1,), (2,), (0,), (1, 1, 1)):
+        tensor = tf.make_tensor_proto(["a"])
+        del tensor.tensor_shape.dim[:]
+        for size in shape:
+            tensor.tensor_shape.dim.add(size=size)
         request.inputs["text"].CopyFrom(tensor)
-        if size == 2:  # as TensorFlow writes equal values
-            assert stubs.prediction.Predict(request).outputs
-            continue
+        details = refused(
+            CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request
+        )
+        assert "wrong shape" in details
+    for value in ([[1]], [1] * 257):
+        request.inputs["text"].CopyFrom(tf.make_tensor_proto(value))
         details = refused(
             CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request
         )
@@ -186,6 +191,11 @@ def test_limits_and_keys_hold_here_too(make_stubs):
         GrpcClient(address).translate(["a"])
     for texts in (["a"] * 3, ["a b c d e"]):
         refused(CODES.INVALID_ARGUMENT, stubs.predict, texts, metadata=right)
+    # Before they are decoded.
+    texts = [b"\xff"] * 3
+    assert "at most 2 sentences. Received: 3" in refused(
+        CODES.INVALID_ARGUMENT, stubs.predict, texts, metadata=right
+    )
     large = ["a" * 600]
     refused(CODES.RESOURCE_EXHAUSTED, stubs.predict, large, metadata=right)
 
