@@ -1,6 +1,7 @@
 """The gRPC interface of TensorFlow Serving, for the signatures of exports."""
 
 import math
+import threading
 from collections.abc import Sequence
 from concurrent import futures
 from concurrent.futures import CancelledError
@@ -97,9 +98,17 @@ class GrpcServer:
         """Begins to answer."""
         self._server.start()
 
+    def begin_to_stop(self) -> threading.Event:
+        """Takes no more requests; the event is set when all are answered.
+
+        Those that take longer than the limits allow are ended. A second call
+        gives them no more time.
+        """
+        return self._server.stop(self._timeout_s)
+
     def stop(self) -> None:
         """Takes no more requests, and ends when those that it has are done."""
-        self._server.stop(self._timeout_s).wait()
+        self.begin_to_stop().wait()
 
 
 class _Refused(Exception):

@@ -19,9 +19,11 @@ from tensorflow_serving.apis import (
 from toy_server import SECONDS
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.server import process
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.grpc_services import GrpcServer
 from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.serving.clients import RestClient
 from keras_deepnmt.serving.grpc_client import GrpcClient
 
 CODES = grpc.StatusCode
@@ -260,6 +262,46 @@ def test_stopping_answers_what_has_come(stubs):
     engine.may_go.set()
     asking.join(SECONDS)
     stopping.join(SECONDS)
+    assert answers == [["A"]]
+
+
+def test_it_takes_no_requests_while_others_are_answered(
+    make_stubs, monkeypatch
+):
+    """At the end of a server, HTTP and gRPC have the same seconds."""
+    stubs = make_stubs()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # It has been started.
+    monkeypatch.setattr(stubs.server, "start", lambda: None)
+    servers, answers = [], []
+    whole = process._Server
+
+    def make_whole(*arguments):
+        servers.append(whole(*arguments))
+        return servers[0]
+
+    monkeypatch.setattr(process, "_Server", make_whole)
+    stubs.toy.engine.may_go.clear()
+    with process.open_socket("127.0.0.1", 0) as opened:
+        port = opened.getsockname()[1]
+        serving = threading.Thread(
+            target=process.run_server,
+            args=(stubs.toy.app, opened, stubs.toy.models, SECONDS),
+            kwargs={"grpc_server": stubs.server},
+        )
+        client = RestClient(f"http://127.0.0.1:{port}/v1/models/one")
+        asking = threading.Thread(
+            target=lambda: answers.append(client.translate(["a"]))
+        )
+        serving.start()
+        asking.start()
+        assert stubs.toy.engine.has_begun.wait(SECONDS)
+        servers[0].should_exit = True
+        _wait_until(lambda: not servers[0].servers[0].is_serving())
+        refused(CODES.UNAVAILABLE, stubs.predict, ["late"])
+        stubs.toy.engine.may_go.set()
+        asking.join(SECONDS)
+        serving.join(SECONDS)
     assert answers == [["A"]]
 
 
