@@ -34,7 +34,7 @@ from keras_deepnmt.server.signatures import (
 )
 
 _DEFAULT_SIGNATURE = "serving_default"
-# Requests that wait or are answered at a time; others wait for their turn.
+# Requests that wait or are answered at a time; others are refused.
 _MOST_CALLS = 256
 _TYPES = {
     "DT_STRING": tf.string,
@@ -78,6 +78,8 @@ class GrpcServer:
                 # Another server at the port is an error.
                 ("grpc.so_reuseport", 0),
             ],
+            # Their time begins in a thread: none may wait for one.
+            maximum_concurrent_rpcs=_MOST_CALLS,
         )
         answers = _Answers(models, limits, keys, metrics)
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(

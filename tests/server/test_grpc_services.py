@@ -19,7 +19,7 @@ from tensorflow_serving.apis import (
 from toy_server import SECONDS
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.server import process
+from keras_deepnmt.server import grpc_services, process
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.grpc_services import GrpcServer
 from keras_deepnmt.server.request_limits import RequestLimits
@@ -214,6 +214,29 @@ def test_a_full_server_says_when_to_come_back(make_stubs):
         stubs.predict(["b"])
     assert caught.value.code() == CODES.RESOURCE_EXHAUSTED
     assert int(dict(caught.value.trailing_metadata())["retry-after"]) >= 1
+
+
+def test_calls_at_a_time_are_limited(make_stubs, monkeypatch):
+    monkeypatch.setattr(grpc_services, "_MOST_CALLS", 1)
+    stubs = make_stubs()
+    stubs.toy.engine.may_go.clear()
+    answers = []
+    asking = threading.Thread(
+        target=lambda: answers.append(stubs.predict(["a"]))
+    )
+    asking.start()
+    assert stubs.toy.engine.has_begun.wait(SECONDS)
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "one"
+    refused(
+        CODES.RESOURCE_EXHAUSTED,
+        stubs.models.GetModelStatus,
+        request,
+        timeout=2,
+    )
+    stubs.toy.engine.may_go.set()
+    asking.join(SECONDS)
+    assert answers == [["A"]]
 
 
 def test_the_work_of_a_client_that_has_gone_is_dropped(stubs):
