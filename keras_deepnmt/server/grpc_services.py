@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from collections.abc import Sequence
 from concurrent import futures
 from concurrent.futures import CancelledError
@@ -148,6 +149,7 @@ class _Answers:
         self._keys, self._metrics = keys, metrics
 
     def of(self, method, request, context):
+        start = time.monotonic()
         status, observed = grpc.StatusCode.OK, {}
         try:
             self._check_key(context)
@@ -165,8 +167,17 @@ class _Answers:
             message = "a fault of the server, which its log names."
         finally:
             path = f"grpc {method}"
-            self._metrics.requests.labels(path, status.name).inc()
-            log_event("request", path=path, status=status.name, **observed)
+            queued_s = observed.pop("queued_s", None)
+            times = self._metrics.note_request(
+                path,
+                status.name,
+                time.monotonic() - start,
+                observed.get("model"),
+                queued_s,
+            )
+            log_event(
+                "request", path=path, status=status.name, **times, **observed
+            )
         context.abort(status, message)
 
     def _check_key(self, context):
@@ -222,7 +233,7 @@ class _Answers:
             "tokens": sum(lengths),
         }
         self._metrics.tokens.labels(model.name).inc(sum(lengths))
-        results = self._results(version, rows, lengths, call, context)
+        results = self._results(version, rows, lengths, call, context, observed)
         answer = predict_pb2.PredictResponse()
         answer.model_spec.name = model.name
         answer.model_spec.version.value = version.number
@@ -253,7 +264,7 @@ class _Answers:
                 )
         return lengths
 
-    def _results(self, version, rows, lengths, call, context):
+    def _results(self, version, rows, lengths, call, context, observed):
         if not version.is_ready:
             raise _Refused(
                 grpc.StatusCode.UNAVAILABLE, "the model is not ready yet.", 2
@@ -273,7 +284,7 @@ class _Answers:
         except QueueClosedError as error:
             if version.successor is not None:
                 return self._results(
-                    version.successor, rows, lengths, call, context
+                    version.successor, rows, lengths, call, context, observed
                 )
             raise _Refused(
                 grpc.StatusCode.UNAVAILABLE, "the server stops.", 2
@@ -282,7 +293,9 @@ class _Answers:
         if not context.add_callback(lambda: version.queue.cancel(job)):
             version.queue.cancel(job)
         try:
-            return job.future.result(seconds)
+            results = job.future.result(seconds)
+            observed["queued_s"] = job.queued_s
+            return results
         except TimeoutError as error:
             version.queue.cancel(job)
             raise _Refused(

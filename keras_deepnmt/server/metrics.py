@@ -80,10 +80,33 @@ class Metrics:
         self.batch_sentences.labels(model).observe(number)
         self.batch_seconds.labels(model).observe(seconds)
 
-    def note_request(self, path: str, status: int, seconds: float) -> None:
-        """Counts a request that was answered."""
+    def note_request(
+        self,
+        path: str,
+        status: int | str,
+        seconds: float,
+        model: str | None = None,
+        queued_s: float | None = None,
+    ) -> dict[str, float]:
+        """Counts a request that was answered.
+
+        Args:
+            path: its path.
+            status: its status.
+            seconds: seconds until it was answered.
+            model: the model that it asked, where it did.
+            queued_s: seconds until its first batch, where it had one.
+
+        Returns:
+            The milliseconds, for the log.
+        """
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
+        times = {"ms": round(1000 * seconds, 1)}
+        if queued_s is not None:
+            self.queued_seconds.labels(model).observe(queued_s)
+            times["queued_ms"] = round(1000 * queued_s, 1)
+        return times
 
     def text(self) -> bytes:
         """All figures, as Prometheus reads them."""

@@ -3,6 +3,8 @@
 The calls are those of the stubs of `tensorflow-serving-api`.
 """
 
+import io
+import json
 import threading
 import time
 
@@ -22,6 +24,7 @@ from keras_deepnmt.errors import UserError
 from keras_deepnmt.server import grpc_services, process
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.grpc_services import GrpcServer
+from keras_deepnmt.server.json_log import json_log
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.serving.clients import RestClient
 from keras_deepnmt.serving.grpc_client import GrpcClient
@@ -268,6 +271,26 @@ def test_a_fault_is_told_without_a_text(stubs):
     stubs.toy.engine.predict = broken
     details = refused(CODES.INTERNAL, stubs.prediction.Predict, request)
     assert "secret" not in details
+
+
+def test_the_log_and_the_figures_have_the_seconds_of_a_request(stubs):
+    log = io.StringIO()
+    with json_log(stream=log):
+        stubs.predict(["a b", "c"])
+        refused(CODES.NOT_FOUND, stubs.predict, ["a"], name="none")
+        _wait_until(lambda: log.getvalue().count("\n") == 2)
+    first, second = map(json.loads, log.getvalue().splitlines())
+    assert first["ms"] >= first["queued_ms"] >= 0
+    assert (first["model"], first["sentences"], first["tokens"]) == (
+        "one",
+        2,
+        5,
+    )
+    assert second["ms"] >= 0 and "queued_ms" not in second
+    figures = stubs.toy.metrics.text().decode()
+    name = 'deepnmt_request_seconds_count{path="grpc Predict"} 2.0'
+    assert name in figures
+    assert 'deepnmt_queued_seconds_count{model="one"} 1.0' in figures
 
 
 def test_stopping_answers_what_has_come(stubs):
