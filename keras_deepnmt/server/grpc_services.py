@@ -232,7 +232,6 @@ class _Answers:
             "sentences": len(rows),
             "tokens": sum(lengths),
         }
-        self._metrics.tokens.labels(model.name).inc(sum(lengths))
         results = self._results(version, rows, lengths, call, context, observed)
         answer = predict_pb2.PredictResponse()
         answer.model_spec.name = model.name
@@ -273,7 +272,7 @@ class _Answers:
         if (left := context.time_remaining()) is not None:
             seconds = min(seconds, left)
         try:
-            job = version.queue.submit(rows, lengths, call, seconds)
+            job = version.submit(rows, lengths, call, seconds)
         except QueueFullError as error:
             raise _Refused(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,

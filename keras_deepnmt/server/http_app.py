@@ -60,7 +60,7 @@ def make_app(
         all_routes.append(page_routes)
         app.include_router(page_files())
     for make_routes in all_routes:
-        app.include_router(make_routes(models, limits, access, metrics))
+        app.include_router(make_routes(models, limits, access))
 
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:

@@ -14,7 +14,6 @@ from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_fields, read_body
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
@@ -98,7 +97,6 @@ def libretranslate_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes of `/translate` and `/languages`."""
     routes = APIRouter()
@@ -149,7 +147,6 @@ def libretranslate_routes(
             "sentences": len(texts),
             "tokens": sum(lengths),
         }
-        metrics.tokens.labels(model.name).inc(sum(lengths))
         found = await results_of(
             request, version, texts, lengths, number, limits
         )

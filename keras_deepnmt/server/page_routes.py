@@ -17,7 +17,6 @@ from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_json, read_body
 from keras_deepnmt.server.engine import Task
 from keras_deepnmt.server.libretranslate import ERRORS
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.page_documents import PageDocument
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
@@ -111,7 +110,6 @@ def page_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes that the page asks."""
     routes = APIRouter(prefix="/page")
@@ -133,7 +131,6 @@ def page_routes(
             "sentences": 1,
             "tokens": lengths[0],
         }
-        metrics.tokens.labels(model.name).inc(lengths[0])
         length = [max(lengths)]
         try:
             return await results_of(
@@ -259,7 +256,6 @@ def page_routes(
         async def translate_lines(lines):
             lines = [tagged_sentence(line, direction.tag) for line in lines]
             lengths = await asyncio.to_thread(version.engine.lengths, lines)
-            metrics.tokens.labels(served.name).inc(sum(lengths))
             return await results_of(
                 request, version, lines, lengths, Task("lines"), limits
             )

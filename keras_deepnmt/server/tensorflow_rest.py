@@ -17,7 +17,6 @@ from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of
 from keras_deepnmt.server.bodies import parsed_json, read_body
 from keras_deepnmt.server.libretranslate import ERRORS
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import (
@@ -41,7 +40,6 @@ def tensorflow_rest_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes below `/v1/models`."""
     routes = APIRouter()
@@ -94,7 +92,6 @@ def tensorflow_rest_routes(
             "sentences": len(rows),
             "tokens": sum(lengths),
         }
-        metrics.tokens.labels(model.name).inc(sum(lengths))
         try:
             results = await results_of(
                 request, version, rows, lengths, call, limits

@@ -318,6 +318,27 @@ def test_figures_count_requests_sentences_and_batches(server):
     assert 'deepnmt_source_tokens_total{model="one"} 4.0' in text
 
 
+def test_figures_leave_out_what_was_refused_or_failed(busy):
+    job = busy.queue.submit(["a"] * 4, [1] * 4, 1)
+    error(busy.translate("a"), 429)
+    busy.engine.may_go.set()
+    job.future.result(SECONDS)
+    error(busy.translate("fault"), 500)
+    content = {
+        "signature_name": "score",
+        "inputs": {"source": ["a"], "target": ["b"]},
+    }
+    path = "/v1/models/one:predict"
+    assert busy.client.post(path, json=content).status_code == 200
+    pair = {"model": "one", "source": "a", "target": "b"}
+    assert busy.client.post("/page/inspect", json=pair).status_code == 200
+    text = busy.client.get("/metrics").text
+    # Of the queue itself, before.
+    assert 'deepnmt_sentences_total{model="one"} 5.0' in text
+    # Of the three requests that were accepted.
+    assert 'deepnmt_source_tokens_total{model="one"} 6.0' in text
+
+
 def test_many_clients_at_once_each_get_their_own(server):
     wrong, threads = [], []
 
