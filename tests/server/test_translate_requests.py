@@ -9,6 +9,7 @@ import threading
 import pytest
 from toy_server import SECONDS, Capitals
 
+from keras_deepnmt.server import bodies
 from keras_deepnmt.server.bodies import read_body
 from keras_deepnmt.server.json_log import json_log
 from keras_deepnmt.server.request_errors import RequestError
@@ -53,6 +54,23 @@ def test_a_web_form_is_read_as_json_is(server):
     fields |= {"q": ["a", "b"], "alternatives": "1"}
     answer = server.client.post("/translate", data=fields)
     assert answer.json()["translatedText"] == ["A", "B"]
+    # As `curl -d` sends it.
+    answer = server.client.post(
+        "/translate",
+        content="q=Grüße, %C3%A4&source=de&target=en".encode(),
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert answer.json() == {"translatedText": "GRÜSSE, Ä"}
+
+
+def test_a_wrong_field_of_a_web_form_is_named(server, monkeypatch):
+    fields = {"q": "a", "source": "de", "target": "en"}
+    wrong = fields | {"alternatives": "x"}
+    message = error(server.client.post("/translate", data=wrong), 400)
+    assert "`alternatives` must be an integer. Received: 'x'" in message
+    monkeypatch.setattr(bodies, "_MOST_FIELDS", 2)
+    message = error(server.client.post("/translate", data=fields), 400)
+    assert "at most 2 fields" in message
 
 
 def test_the_source_may_be_found_where_there_is_one(server):
