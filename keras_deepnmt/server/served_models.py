@@ -219,20 +219,18 @@ class ServedModels:
 
     def choose(
         self, source: str, target: str
-    ) -> tuple[ServedModel, str | None] | None:
-        """Returns the model for two languages and its tag, if there is one.
+    ) -> tuple[str, ServedModel, str | None] | None:
+        """Returns the source, the model for two languages and its tag, if any.
 
         The source `auto` stands for the only language that is translated to the
         target.
         """
-        if source == "auto":
-            found = [
-                chosen
-                for pair, chosen in self._by_languages.items()
-                if pair[1] == target
-            ]
-            return found[0] if len(found) == 1 else None
-        return self._by_languages.get((source, target))
+        found = [
+            (pair[0], *chosen)
+            for pair, chosen in self._by_languages.items()
+            if source in ("auto", pair[0]) and pair[1] == target
+        ]
+        return found[0] if len(found) == 1 else None
 
     def close(self, drop: bool = False) -> None:
         """Ends the threads of all models, as `BatchQueue.close` does."""

@@ -74,7 +74,13 @@ def test_a_wrong_field_of_a_web_form_is_named(server, monkeypatch):
 
 
 def test_the_source_may_be_found_where_there_is_one(server):
-    assert server.translate("a", source="auto").status_code == 200
+    language = {"language": "de", "confidence": 100}
+    assert server.translate("a", source="auto").json() == {
+        "translatedText": "A",
+        "detectedLanguage": language,
+    }
+    answer = server.translate(["a", "b"], source="auto").json()
+    assert answer["detectedLanguage"] == [language] * 2
     message = error(server.translate("a", source="auto", target="de"), 400)
     assert "en to de" in message
 
