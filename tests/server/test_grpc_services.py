@@ -116,6 +116,18 @@ def test_our_client_calls_every_signature(stubs):
         GrpcClient(f"grpc://{stubs.address}/one/versions/7").translate("a")
 
 
+def test_our_client_reads_answers_of_more_than_4_mb(stubs):
+    predict = stubs.toy.engine.predict
+
+    def longer(call, rows):
+        (row,) = predict(call, rows)
+        return [row | {"text": "A" * 5_000_000}]
+
+    stubs.toy.engine.predict = longer
+    client = GrpcClient(f"grpc://{stubs.address}/one")
+    assert len(client.translate("a")) == 5_000_000
+
+
 @pytest.mark.parametrize(
     "url", ["grpc://a/one", "http://a:1/one", "grpc://a:1", "grpc://a:1/o ne"]
 )
