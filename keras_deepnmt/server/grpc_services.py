@@ -192,6 +192,12 @@ class _Answers:
             raise _Refused(status, "an API key is needed.")
 
     def _version(self, spec):
+        if spec.HasField("version_label"):
+            # No version has one here.
+            raise _invalid(
+                "Unrecognized servable version label: "
+                f"{spec.version_label[:60]}"
+            )
         model = self._models.by_name.get(spec.name)
         if model is None:
             raise _Refused(

@@ -169,6 +169,12 @@ def test_wrong_requests_are_refused_and_the_server_lives_on(stubs):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "one"
     refused(CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request)
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto(["a"]))
+    request.model_spec.version_label = "stable"
+    message = "Unrecognized servable version label: stable"
+    predict = stubs.prediction.Predict
+    assert refused(CODES.INVALID_ARGUMENT, predict, request) == message
+    request.model_spec.ClearField("version_label")
     # One value that claims to be several, or to have more axes.
     for shape in ((2**40,), (-1,), (2,), (0,), (1, 1, 1)):
         tensor = tf.make_tensor_proto(["a"])
