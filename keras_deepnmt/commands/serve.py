@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -420,7 +419,7 @@ def _model(name, folder, directions, options, limits, metrics):
             _engine(folder, number, directions[0].source, options),
             limits,
             options.wait_ms / 1000,
-            partial(metrics.note_batch, name),
+            metrics.of_model(name),
         )
 
     number = 1

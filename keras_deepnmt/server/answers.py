@@ -82,7 +82,7 @@ async def results_of(
     if not version.is_ready:
         raise RequestError(503, "the model is not ready yet.", 2)
     try:
-        job = version.queue.submit(items, lengths, kind, limits.timeout_s)
+        job = version.submit(items, lengths, kind, limits.timeout_s)
     except QueueFullError as error:
         raise RequestError(
             429,

@@ -1,6 +1,7 @@
 """Reads the bodies of requests: bounded in bytes and in time."""
 
 import asyncio
+import contextlib
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -76,24 +77,33 @@ def parsed_fields(content: bytes, kind: str, form: Any) -> dict[str, Any]:
         )
     try:
         fields = parse_qs(
-            content.decode("ascii"),
+            content.decode(),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=_MOST_FIELDS,
         )
-        made = {
-            name: values[0] if len(values) == 1 else values
-            for name, values in fields.items()
-        }
-        if isinstance(number := made.get("alternatives"), str):
-            made["alternatives"] = int(number)
-        check_form(made, _PLACE, form)
-    except UserError as error:
-        raise RequestError(400, str(error)) from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise RequestError(
             400, f"{_PLACE}: not a web form in UTF-8."
         ) from error
+    except ValueError as error:
+        raise RequestError(
+            400,
+            f"{_PLACE}: must have at most {_MOST_FIELDS:,} fields. Send fewer "
+            "sentences at a time.",
+        ) from error
+    made: dict[str, Any] = {
+        name: values[0] if len(values) == 1 else values
+        for name, values in fields.items()
+    }
+    if isinstance(number := made.get("alternatives"), str):
+        # Another text is refused below, with its name.
+        with contextlib.suppress(ValueError):
+            made["alternatives"] = int(number)
+    try:
+        check_form(made, _PLACE, form)
+    except UserError as error:
+        raise RequestError(400, str(error)) from error
     return made
 
 

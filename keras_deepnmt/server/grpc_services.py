@@ -1,6 +1,8 @@
 """The gRPC interface of TensorFlow Serving, for the signatures of exports."""
 
 import math
+import threading
+import time
 from collections.abc import Sequence
 from concurrent import futures
 from concurrent.futures import CancelledError
@@ -28,11 +30,12 @@ from keras_deepnmt.server.signatures import (
     OUTPUTS,
     as_outputs,
     read_inputs,
+    sentences_of,
     signature_definition,
 )
 
 _DEFAULT_SIGNATURE = "serving_default"
-# Requests that wait or are answered at a time; others wait for their turn.
+# Requests that wait or are answered at a time; others are refused.
 _MOST_CALLS = 256
 _TYPES = {
     "DT_STRING": tf.string,
@@ -76,6 +79,8 @@ class GrpcServer:
                 # Another server at the port is an error.
                 ("grpc.so_reuseport", 0),
             ],
+            # Their time begins in a thread: none may wait for one.
+            maximum_concurrent_rpcs=_MOST_CALLS,
         )
         answers = _Answers(models, limits, keys, metrics)
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
@@ -96,9 +101,17 @@ class GrpcServer:
         """Begins to answer."""
         self._server.start()
 
+    def begin_to_stop(self) -> threading.Event:
+        """Takes no more requests; the event is set when all are answered.
+
+        Those that take longer than the limits allow are ended. A second call
+        gives them no more time.
+        """
+        return self._server.stop(self._timeout_s)
+
     def stop(self) -> None:
         """Takes no more requests, and ends when those that it has are done."""
-        self._server.stop(self._timeout_s).wait()
+        self.begin_to_stop().wait()
 
 
 class _Refused(Exception):
@@ -136,6 +149,7 @@ class _Answers:
         self._keys, self._metrics = keys, metrics
 
     def of(self, method, request, context):
+        start = time.monotonic()
         status, observed = grpc.StatusCode.OK, {}
         try:
             self._check_key(context)
@@ -153,8 +167,17 @@ class _Answers:
             message = "a fault of the server, which its log names."
         finally:
             path = f"grpc {method}"
-            self._metrics.requests.labels(path, status.name).inc()
-            log_event("request", path=path, status=status.name, **observed)
+            queued_s = observed.pop("queued_s", None)
+            times = self._metrics.note_request(
+                path,
+                status.name,
+                time.monotonic() - start,
+                observed.get("model"),
+                queued_s,
+            )
+            log_event(
+                "request", path=path, status=status.name, **times, **observed
+            )
         context.abort(status, message)
 
     def _check_key(self, context):
@@ -169,6 +192,12 @@ class _Answers:
             raise _Refused(status, "an API key is needed.")
 
     def _version(self, spec):
+        if spec.HasField("version_label"):
+            # No version has one here.
+            raise _invalid(
+                "Unrecognized servable version label: "
+                f"{spec.version_label[:60]}"
+            )
         model = self._models.by_name.get(spec.name)
         if model is None:
             raise _Refused(
@@ -209,8 +238,7 @@ class _Answers:
             "sentences": len(rows),
             "tokens": sum(lengths),
         }
-        self._metrics.tokens.labels(model.name).inc(sum(lengths))
-        results = self._results(version, rows, lengths, call, context)
+        results = self._results(version, rows, lengths, call, context, observed)
         answer = predict_pb2.PredictResponse()
         answer.model_spec.name = model.name
         answer.model_spec.version.value = version.number
@@ -226,18 +254,12 @@ class _Answers:
         return answer
 
     def _lengths(self, version, signature, rows):
-        sides = [[row[0] for row in rows]]
-        if signature == "score":
-            sides.append([row[1] for row in rows])
-        most = self._limits.max_sentences
-        if len(rows) > most:
-            raise _invalid(
-                f"a request must have at most {most:,} sentences. Received: "
-                f"{len(rows):,}"
-            )
         lengths = [
-            max(both)
-            for both in zip(*map(version.engine.lengths, sides), strict=True)
+            max(sides)
+            for sides in zip(
+                *map(version.engine.lengths, sentences_of(signature, rows)),
+                strict=True,
+            )
         ]
         for number, length in enumerate(lengths, start=1):
             if length > self._limits.max_tokens:
@@ -247,7 +269,7 @@ class _Answers:
                 )
         return lengths
 
-    def _results(self, version, rows, lengths, call, context):
+    def _results(self, version, rows, lengths, call, context, observed):
         if not version.is_ready:
             raise _Refused(
                 grpc.StatusCode.UNAVAILABLE, "the model is not ready yet.", 2
@@ -256,7 +278,7 @@ class _Answers:
         if (left := context.time_remaining()) is not None:
             seconds = min(seconds, left)
         try:
-            job = version.queue.submit(rows, lengths, call, seconds)
+            job = version.submit(rows, lengths, call, seconds)
         except QueueFullError as error:
             raise _Refused(
                 grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -267,7 +289,7 @@ class _Answers:
         except QueueClosedError as error:
             if version.successor is not None:
                 return self._results(
-                    version.successor, rows, lengths, call, context
+                    version.successor, rows, lengths, call, context, observed
                 )
             raise _Refused(
                 grpc.StatusCode.UNAVAILABLE, "the server stops.", 2
@@ -276,7 +298,9 @@ class _Answers:
         if not context.add_callback(lambda: version.queue.cancel(job)):
             version.queue.cancel(job)
         try:
-            return job.future.result(seconds)
+            results = job.future.result(seconds)
+            observed["queued_s"] = job.queued_s
+            return results
         except TimeoutError as error:
             version.queue.cancel(job)
             raise _Refused(
@@ -340,11 +364,21 @@ def _value(name: str, tensor: Any, limits: RequestLimits) -> Any:
         ValueError: if it is not one, or too large.
     """
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    # A shape may state more than there is: room is made for all of it.
-    is_large = math.prod(sizes) > limits.max_bytes
+    size = math.prod(sizes)
     is_open = tensor.tensor_shape.unknown_rank or min(sizes, default=0) < 0
-    if is_open or is_large:
+    # A shape may state more than there is: TensorFlow repeats the last value.
+    if tensor.dtype == tf.string.as_datatype_enum:
+        is_wrong = len(sizes) > 2 or size != len(tensor.string_val)
+    else:
+        # One number, or one for each sentence.
+        is_wrong = len(sizes) > 1 or size > limits.max_sentences
+    if is_open or is_wrong:
         raise ValueError(f"{name[:60]} has a wrong shape")
+    if sizes and sizes[0] > limits.max_sentences:
+        raise ValueError(
+            f"a request must have at most {limits.max_sentences:,} sentences. "
+            f"Received: {sizes[0]:,}"
+        )
     try:
         values = tf.make_ndarray(tensor).tolist()
     except (ValueError, TypeError) as error:

@@ -60,7 +60,7 @@ def make_app(
         all_routes.append(page_routes)
         app.include_router(page_files())
     for make_routes in all_routes:
-        app.include_router(make_routes(models, limits, access, metrics))
+        app.include_router(make_routes(models, limits, access))
 
     # Watchers of servers and proxies also ask for the head alone.
     hidden_text = {
@@ -173,18 +173,15 @@ class _Observer:
         # Not the path itself, which may be a text.
         path = getattr(scope.get("route"), "path", "other")
         status = _GONE if status is None else status
-        self._metrics.note_request(path, status, seconds)
         queued_s = observed.pop("queued_s", None)
-        if queued_s is not None:
-            self._metrics.queued_seconds.labels(observed["model"]).observe(
-                queued_s
-            )
-            observed["queued_ms"] = round(1000 * queued_s, 1)
+        times = self._metrics.note_request(
+            path, status, seconds, observed.get("model"), queued_s
+        )
         log_event(
             "request",
             method=scope["method"] if len(scope["method"]) < 9 else "other",
             path=path,
             status=status,
-            ms=round(1000 * seconds, 1),
+            **times,
             **observed,
         )

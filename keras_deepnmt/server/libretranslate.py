@@ -14,7 +14,6 @@ from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_fields, read_body
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import ServedModels
@@ -56,10 +55,18 @@ class TranslateRequest(BaseModel, extra="ignore"):
     )
 
 
+class DetectedLanguage(BaseModel):
+    """The language of a sentence, where the source was `auto`."""
+
+    language: str
+    confidence: float = Field(description="100, the whole: it is the only one.")
+
+
 class TranslateAnswer(BaseModel):
     """The answer of `/translate`: of a list, lists."""
 
     translatedText: str | list[str]
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None
     alternatives: list[str] | list[list[str]] | None = None
 
 
@@ -98,7 +105,6 @@ def libretranslate_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes of `/translate` and `/languages`."""
     routes = APIRouter()
@@ -129,7 +135,7 @@ def libretranslate_routes(
         chosen = models.choose(asked.source, asked.target)
         if chosen is None:
             raise _not_supported(models, asked)
-        model, tag = chosen
+        source, model, tag = chosen
         version = model.current
         number = 1 + asked.alternatives
         most = version.engine.most_hypotheses
@@ -149,7 +155,6 @@ def libretranslate_routes(
             "sentences": len(texts),
             "tokens": sum(lengths),
         }
-        metrics.tokens.labels(model.name).inc(sum(lengths))
         found = await results_of(
             request, version, texts, lengths, number, limits
         )
@@ -158,6 +163,9 @@ def libretranslate_routes(
                 raise too_long(place, None, limits)
         best = [translations[0].text for translations in found]
         answer: dict[str, Any] = {"translatedText": best}
+        if asked.source == "auto":
+            language = {"language": source, "confidence": 100.0}
+            answer["detectedLanguage"] = [language] * len(best)
         if asked.alternatives:
             answer["alternatives"] = [
                 [other.text for other in translations[1:]]

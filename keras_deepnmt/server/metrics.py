@@ -74,17 +74,63 @@ class Metrics:
             **made,
         )
 
-    def note_batch(self, model: str, number: int, seconds: float) -> None:
-        """Counts a batch of a model."""
-        self.sentences.labels(model).inc(number)
-        self.batch_sentences.labels(model).observe(number)
-        self.batch_seconds.labels(model).observe(seconds)
+    def of_model(self, model: str) -> "ModelMetrics":
+        """Returns what counts the sentences and batches of a model."""
+        return ModelMetrics(self, model)
 
-    def note_request(self, path: str, status: int, seconds: float) -> None:
-        """Counts a request that was answered."""
+    def note_request(
+        self,
+        path: str,
+        status: int | str,
+        seconds: float,
+        model: str | None = None,
+        queued_s: float | None = None,
+    ) -> dict[str, float]:
+        """Counts a request that was answered.
+
+        Args:
+            path: its path.
+            status: its status.
+            seconds: seconds until it was answered.
+            model: the model that it asked, where it did.
+            queued_s: seconds until its first batch, where it had one.
+
+        Returns:
+            The milliseconds, for the log.
+        """
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
+        times = {"ms": round(1000 * seconds, 1)}
+        if queued_s is not None:
+            self.queued_seconds.labels(model).observe(queued_s)
+            times["queued_ms"] = round(1000 * queued_s, 1)
+        return times
 
     def text(self) -> bytes:
         """All figures, as Prometheus reads them."""
         return generate_latest(self.registry)
+
+
+class ModelMetrics:
+    """Counts the sentences and batches of one model.
+
+    Args:
+        metrics: the figures of the server.
+        model: name of the model.
+    """
+
+    def __init__(self, metrics: Metrics, model: str):
+        self._metrics, self._model = metrics, model
+
+    def note_accepted(self, num_tokens: int) -> None:
+        """Counts the tokens of a request that was accepted."""
+        self._metrics.tokens.labels(self._model).inc(num_tokens)
+
+    def note_translated(self, number: int) -> None:
+        """Counts sentences that were translated."""
+        self._metrics.sentences.labels(self._model).inc(number)
+
+    def note_batch(self, number: int, seconds: float) -> None:
+        """Counts a batch."""
+        self._metrics.batch_sentences.labels(self._model).observe(number)
+        self._metrics.batch_seconds.labels(self._model).observe(seconds)

@@ -17,7 +17,6 @@ from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_json, read_body
 from keras_deepnmt.server.engine import Task
 from keras_deepnmt.server.libretranslate import ERRORS
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.page_documents import PageDocument
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
@@ -112,7 +111,6 @@ def page_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes that the page asks."""
     routes = APIRouter(prefix="/page")
@@ -125,13 +123,15 @@ def page_routes(
         return asked, model, version
 
     async def results(request, model, version, texts, row, kind):
-        lengths = await count_tokens(version, texts, limits)
+        # Each alone: they are one sentence for the limit of their number.
+        lengths = [
+            (await count_tokens(version, [text], limits))[0] for text in texts
+        ]
         request.scope["observed"] |= {
             "model": model.name,
             "sentences": 1,
             "tokens": lengths[0],
         }
-        metrics.tokens.labels(model.name).inc(lengths[0])
         length = [max(lengths)]
         try:
             return await results_of(
@@ -173,7 +173,9 @@ def page_routes(
             return JSONResponse({"translations": []})
         number = min(asked.number, version.engine.most_hypotheses)
         text = tagged_sentence(asked.text, _direction(model, asked.into).tag)
+        texts = [text]
         if asked.prefix:
+            texts.append(asked.prefix)
             if "translate_given" not in version.engine.signatures:
                 raise RequestError(
                     400, f"{model.name} cannot complete a given beginning."
@@ -182,7 +184,7 @@ def page_routes(
             row: tuple = (text, asked.prefix, (), 0)
         else:
             call, row = Call("translate_nbest", number), (text,)
-        [found] = await results(request, model, version, [text], row, call)
+        [found] = await results(request, model, version, texts, row, call)
         if found["source_truncated"]:
             raise too_long(1, None, limits)
         names = ("text", "score", "log_prob", "truncated")
@@ -255,7 +257,6 @@ def page_routes(
         async def translate_lines(lines):
             lines = [tagged_sentence(line, direction.tag) for line in lines]
             lengths = await asyncio.to_thread(version.engine.lengths, lines)
-            metrics.tokens.labels(served.name).inc(sum(lengths))
             return await results_of(
                 request, version, lines, lengths, Task("lines"), limits
             )

@@ -91,7 +91,7 @@ def run_server(
     Raises:
         UserError: if a model cannot be made ready.
     """
-    server = _Server(server_config(app, timeout_s))
+    server = _Server(server_config(app, timeout_s), grpc_server)
     host, port, *_ = opened.getsockname()
     faults: list[BaseException] = []
     watcher = threading.Thread(
@@ -134,6 +134,16 @@ def _wait_until_ready(server, models, faults):
 
 class _Server(uvicorn.Server):
     """Ends normally after a signal: uvicorn would send it again at the end."""
+
+    def __init__(self, config, grpc_server=None):
+        super().__init__(config)
+        self._grpc_server = grpc_server
+
+    async def shutdown(self, sockets=None):
+        # At the same time, so that both have the same seconds.
+        if self._grpc_server is not None:
+            self._grpc_server.begin_to_stop()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.server.batch_queue import BatchQueue
+from keras_deepnmt.server.batch_queue import BatchQueue, Job
 from keras_deepnmt.server.engine import Engine, Task
+from keras_deepnmt.server.metrics import ModelMetrics
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.signatures import Call
 
@@ -24,8 +25,7 @@ class Version:
         engine: what translates.
         limits: limits of requests.
         wait_s: seconds for which a batch waits for more sentences.
-        on_batch: function that is called after each batch with the number of
-            sentences and the seconds that it took.
+        metrics: what counts its sentences and batches. Defaults to nothing.
 
     Attributes:
         number, engine: as above.
@@ -41,11 +41,11 @@ class Version:
         engine: Engine,
         limits: RequestLimits,
         wait_s: float = 0.005,
-        on_batch: Callable[[int, float], None] | None = None,
+        metrics: ModelMetrics | None = None,
     ):
         self.number = number
         self.engine = engine
-        self._on_batch = on_batch
+        self._metrics = metrics
         self.queue = BatchQueue(
             self._compute,
             batch_size=engine.batch_size,
@@ -72,9 +72,28 @@ class Version:
                 with contextlib.suppress(UserError):
                     self.engine.run_task(Task(name), rows)
 
+    def submit(
+        self,
+        items: Sequence[Any],
+        lengths: Sequence[int],
+        kind: int | Call | Task,
+        seconds: float,
+    ) -> Job:
+        """Adds the sentences of a request, as `BatchQueue.submit` does."""
+        job = self.queue.submit(items, lengths, kind, seconds)
+        if self._metrics is not None:
+            self._metrics.note_accepted(sum(lengths))
+        return job
+
     def _compute(
         self, kind: int | Call | Task, items: list[Any]
     ) -> Sequence[Any]:
+        results = self._computed(kind, items)
+        if self._metrics is not None and _translates(kind):
+            self._metrics.note_translated(len(items))
+        return results
+
+    def _computed(self, kind, items):
         if isinstance(kind, Task):
             return self.engine.run_task(kind, items)
         if isinstance(kind, Call):
@@ -82,8 +101,15 @@ class Version:
         return self.engine.translate(kind, items)
 
     def _note(self, kind, number, seconds):
-        if self._on_batch is not None:
-            self._on_batch(number, seconds)
+        if self._metrics is not None:
+            self._metrics.note_batch(number, seconds)
+
+
+def _translates(kind):
+    """Whether this asks for translations, not for looks at given ones."""
+    if isinstance(kind, Task):
+        return kind.name == "lines"
+    return not (isinstance(kind, Call) and kind.signature == "score")
 
 
 class ServedModel:
@@ -193,20 +219,18 @@ class ServedModels:
 
     def choose(
         self, source: str, target: str
-    ) -> tuple[ServedModel, str | None] | None:
-        """Returns the model for two languages and its tag, if there is one.
+    ) -> tuple[str, ServedModel, str | None] | None:
+        """Returns the source, the model for two languages and its tag, if any.
 
         The source `auto` stands for the only language that is translated to the
         target.
         """
-        if source == "auto":
-            found = [
-                chosen
-                for pair, chosen in self._by_languages.items()
-                if pair[1] == target
-            ]
-            return found[0] if len(found) == 1 else None
-        return self._by_languages.get((source, target))
+        found = [
+            (pair[0], *chosen)
+            for pair, chosen in self._by_languages.items()
+            if source in ("auto", pair[0]) and pair[1] == target
+        ]
+        return found[0] if len(found) == 1 else None
 
     def close(self, drop: bool = False) -> None:
         """Ends the threads of all models, as `BatchQueue.close` does."""

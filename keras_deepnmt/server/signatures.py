@@ -17,6 +17,11 @@ ROW_INPUTS = {
     "translate_given": ("text", "prefix", "constraints", "max_length"),
     "score": ("source", "target"),
 }
+# Those whose tokens are limited.
+_SENTENCES = ("text", "prefix", "source", "target")
+# The sentences of a batch have room for the phrases of the one with the most
+# and longest, and the memory that they need grows with the square of both.
+MOST_PHRASES, LONGEST_PHRASE = 16, 200
 _WITH_NUMBERS = ("translate_nbest", "translate_given")
 # What stands for an input that a request leaves out.
 _NOTHING = {"prefix": "", "constraints": (), "max_length": 0}
@@ -116,6 +121,20 @@ def read_inputs(
     return Call(signature, **numbers), list(rows)
 
 
+def sentences_of(signature: str, rows: Sequence[tuple]) -> list[list[str]]:
+    """Returns the sentences of rows: sources, and prefixes or targets.
+
+    Example:
+    >>> sentences_of("score", [("a", "b"), ("c", "d")])
+    [['a', 'c'], ['b', 'd']]
+    """
+    return [
+        [row[place] for row in rows]
+        for place, name in enumerate(ROW_INPUTS[signature])
+        if name in _SENTENCES
+    ]
+
+
 def _has_size(value):
     return value != [] and value != ()
 
@@ -133,8 +152,13 @@ def _column(name, values):
                 "constraints must have rows of equal length, filled up with "
                 "empty strings"
             )
+        if (most := max(map(len, values), default=0)) > MOST_PHRASES:
+            raise ValueError(
+                f"constraints must have at most {MOST_PHRASES} phrases for "
+                f"each sentence. Received: {most:,}"
+            )
         return [
-            tuple(_text(name, phrase) for phrase in phrases)
+            tuple(_phrase(name, phrase) for phrase in phrases)
             for phrases in values
         ]
     if name == "max_length":
@@ -145,6 +169,17 @@ def _column(name, values):
 def _text(name, value):
     if not isinstance(value, str):
         raise ValueError(f"{name} must be text. Received: {_shown(value)}")
+    return value
+
+
+def _phrase(name, value):
+    # A token has at least one byte.
+    size = len(_text(name, value).encode())
+    if size > LONGEST_PHRASE:
+        raise ValueError(
+            f"{name} must have phrases of at most {LONGEST_PHRASE} bytes. "
+            f"Received: {size:,} bytes"
+        )
     return value
 
 

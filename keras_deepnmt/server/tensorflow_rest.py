@@ -18,7 +18,6 @@ from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of
 from keras_deepnmt.server.bodies import parsed_json, read_body
 from keras_deepnmt.server.libretranslate import ERRORS
-from keras_deepnmt.server.metrics import Metrics
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.served_models import (
@@ -31,6 +30,7 @@ from keras_deepnmt.server.signatures import (
     ROW_INPUTS,
     as_outputs,
     read_inputs,
+    sentences_of,
 )
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -41,7 +41,6 @@ def tensorflow_rest_routes(
     models: ServedModels,
     limits: RequestLimits,
     access: Access,
-    metrics: Metrics,
 ) -> APIRouter:
     """Makes the routes below `/v1/models`."""
     routes = APIRouter()
@@ -83,19 +82,17 @@ def tensorflow_rest_routes(
             )
         except ValueError as error:
             raise RequestError(400, str(error)) from error
-        texts = [row[0] for row in rows]
-        lengths = await count_tokens(version, texts, limits)
-        if signature == "score":
-            # The longer side counts.
-            others = [row[1] for row in rows]
-            found = await count_tokens(version, others, limits)
-            lengths = list(map(max, lengths, found))
+        sides = [
+            await count_tokens(version, texts, limits)
+            for texts in sentences_of(signature, rows)
+        ]
+        # The longer side counts.
+        lengths = list(map(max, zip(*sides, strict=True)))
         request.scope["observed"] |= {
             "model": model.name,
             "sentences": len(rows),
             "tokens": sum(lengths),
         }
-        metrics.tokens.labels(model.name).inc(sum(lengths))
         try:
             results = await results_of(
                 request, version, rows, lengths, call, limits

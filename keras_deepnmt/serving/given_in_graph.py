@@ -69,24 +69,31 @@ def rows_to_find(given: GivenTexts) -> tf.Tensor:
     See `given_text.rows_to_find`.
     """
     ids, numbers = given.phrase_ids, given.phrase_numbers
-    length = tf.maximum(tf.shape(given.prefix_ids)[1], tf.shape(ids)[2])
-
-    def windows(prefixes, phrases):
-        """Of the prefix and each phrase, the P tokens at each place."""
-        texts = tf.concat(
-            [_padded(prefixes[:, None], length), _padded(phrases, length)], 1
-        )
-        return _windows(texts, tf.shape(ids)[2])  # (B, C + 1, length, P)
-
-    has_ids = _is_at(ids, windows(given.prefix_ids, ids))
-    has_text = _is_at(numbers, windows(given.prefix_numbers, numbers))
     is_alike = tf.reduce_all(ids[:, :, None] == ids[:, None], -1)  # (B, C, C)
-    is_own = has_ids & has_text  # (B, C, C + 1, length)
-    is_of_alike = tf.reduce_any(
-        is_alike[..., None, None] & is_own[:, None], axis=2
+
+    def taken_in(text_ids, text_numbers):
+        """The most places in one of the texts `(B, X, L)`: `(B, C)`."""
+        length = tf.shape(ids)[2]
+        has_ids = _is_at(ids, _windows(text_ids, length))
+        has_text = _is_at(numbers, _windows(text_numbers, length))
+        is_own = has_ids & has_text  # (B, C, X, L)
+        shape = tf.shape(is_own)
+        # A product, so that there is no tensor (B, C, C, X, L).
+        num_own = tf.matmul(
+            tf.cast(is_alike, tf.float32),
+            tf.reshape(
+                tf.cast(is_own, tf.float32),
+                (shape[0], shape[1], shape[2] * shape[3]),
+            ),
+        )
+        is_of_alike = tf.reshape(num_own, shape) > 0
+        taken = tf.cast(has_ids & ~is_of_alike, tf.int32)
+        return tf.reduce_max(tf.reduce_sum(taken, axis=-1), axis=-1)
+
+    taken = tf.maximum(
+        taken_in(given.prefix_ids[:, None], given.prefix_numbers[:, None]),
+        taken_in(ids, numbers),
     )
-    taken = tf.cast(has_ids & ~is_of_alike, tf.int32)
-    taken = tf.reduce_max(tf.reduce_sum(taken, axis=-1), axis=-1)  # (B, C)
     numbers_of = tf.range(tf.shape(ids)[1])
     is_before = numbers_of[None] < numbers_of[:, None]  # (C, C)
     is_first = ~tf.reduce_any(is_alike & is_before, axis=-1)

@@ -13,6 +13,8 @@ _ADDRESS = re.compile(
     r"grpc://(?P<host>[^/]+:\d+)/(?:v1/models/)?(?P<name>[\w.-]+)"
     r"(?:/versions/(?P<version>\d+))?/?"
 )
+# The largest answer that is read, as by `RestClient`; gRPC's own limit is 4 MB.
+_MOST_BYTES = 2**28
 _NUMBERS = {"num_hypotheses": "int32", "max_length": "int32"}
 _NUMBERS |= {"length_penalty": "float32"}
 
@@ -20,6 +22,7 @@ _NUMBERS |= {"length_penalty": "float32"}
 class GrpcClient(ServingClient):
     """Calls TensorFlow Serving through its gRPC interface.
 
+    It reads answers of at most 256 MiB.
     It needs `pip install "keras_deepnmt[serve]"`.
 
     Args:
@@ -81,7 +84,8 @@ class GrpcClient(ServingClient):
                     values, kind or tf.string, shape=values.shape
                 )
             )
-        with grpc.insecure_channel(self._host) as channel:
+        limit = [("grpc.max_receive_message_length", _MOST_BYTES)]
+        with grpc.insecure_channel(self._host, limit) as channel:
             service = prediction_service_pb2_grpc.PredictionServiceStub(channel)
             try:
                 answer = service.Predict(

@@ -3,6 +3,8 @@
 The calls are those of the stubs of `tensorflow-serving-api`.
 """
 
+import io
+import json
 import threading
 import time
 
@@ -19,9 +21,12 @@ from tensorflow_serving.apis import (
 from toy_server import SECONDS
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.server import grpc_services, process
 from keras_deepnmt.server.api_keys import ApiKeys
 from keras_deepnmt.server.grpc_services import GrpcServer
+from keras_deepnmt.server.json_log import json_log
 from keras_deepnmt.server.request_limits import RequestLimits
+from keras_deepnmt.serving.clients import RestClient
 from keras_deepnmt.serving.grpc_client import GrpcClient
 
 CODES = grpc.StatusCode
@@ -111,6 +116,18 @@ def test_our_client_calls_every_signature(stubs):
         GrpcClient(f"grpc://{stubs.address}/one/versions/7").translate("a")
 
 
+def test_our_client_reads_answers_of_more_than_4_mb(stubs):
+    predict = stubs.toy.engine.predict
+
+    def longer(call, rows):
+        (row,) = predict(call, rows)
+        return [row | {"text": "A" * 5_000_000}]
+
+    stubs.toy.engine.predict = longer
+    client = GrpcClient(f"grpc://{stubs.address}/one")
+    assert len(client.translate("a")) == 5_000_000
+
+
 @pytest.mark.parametrize(
     "url", ["grpc://a/one", "http://a:1/one", "grpc://a:1", "grpc://a:1/o ne"]
 )
@@ -152,14 +169,25 @@ def test_wrong_requests_are_refused_and_the_server_lives_on(stubs):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "one"
     refused(CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request)
-    # One value that claims to be very many.
-    tensor = tf.make_tensor_proto(["a"])
-    for size in (2**40, -1, 2):
-        tensor.tensor_shape.dim[0].size = size
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto(["a"]))
+    request.model_spec.version_label = "stable"
+    message = "Unrecognized servable version label: stable"
+    predict = stubs.prediction.Predict
+    assert refused(CODES.INVALID_ARGUMENT, predict, request) == message
+    request.model_spec.ClearField("version_label")
+    # One value that claims to be several, or to have more axes.
+    for shape in ((2**40,), (-1,), (2,), (0,), (1, 1, 1)):
+        tensor = tf.make_tensor_proto(["a"])
+        del tensor.tensor_shape.dim[:]
+        for size in shape:
+            tensor.tensor_shape.dim.add(size=size)
         request.inputs["text"].CopyFrom(tensor)
-        if size == 2:  # as TensorFlow writes equal values
-            assert stubs.prediction.Predict(request).outputs
-            continue
+        details = refused(
+            CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request
+        )
+        assert "wrong shape" in details
+    for value in ([[1]], [1] * 257):
+        request.inputs["text"].CopyFrom(tf.make_tensor_proto(value))
         details = refused(
             CODES.INVALID_ARGUMENT, stubs.prediction.Predict, request
         )
@@ -179,10 +207,18 @@ def test_limits_and_keys_hold_here_too(make_stubs):
     assert stubs.predict(["a"], metadata=right) == ["A"]
     address = f"grpc://{stubs.address}/one"
     assert GrpcClient(address, api_key="k").translate(["a"]) == ["A"]
+    for given in ({"prefixes": ["a b c d e"]}, {"constraints": [["a"] * 17]}):
+        with pytest.raises(UserError, match="INVALID_ARGUMENT.*at most"):
+            GrpcClient(address, api_key="k").translate(["a"], **given)
     with pytest.raises(UserError, match="UNAUTHENTICATED"):
         GrpcClient(address).translate(["a"])
     for texts in (["a"] * 3, ["a b c d e"]):
         refused(CODES.INVALID_ARGUMENT, stubs.predict, texts, metadata=right)
+    # Before they are decoded.
+    texts = [b"\xff"] * 3
+    assert "at most 2 sentences. Received: 3" in refused(
+        CODES.INVALID_ARGUMENT, stubs.predict, texts, metadata=right
+    )
     large = ["a" * 600]
     refused(CODES.RESOURCE_EXHAUSTED, stubs.predict, large, metadata=right)
 
@@ -199,6 +235,29 @@ def test_a_full_server_says_when_to_come_back(make_stubs):
         stubs.predict(["b"])
     assert caught.value.code() == CODES.RESOURCE_EXHAUSTED
     assert int(dict(caught.value.trailing_metadata())["retry-after"]) >= 1
+
+
+def test_calls_at_a_time_are_limited(make_stubs, monkeypatch):
+    monkeypatch.setattr(grpc_services, "_MOST_CALLS", 1)
+    stubs = make_stubs()
+    stubs.toy.engine.may_go.clear()
+    answers = []
+    asking = threading.Thread(
+        target=lambda: answers.append(stubs.predict(["a"]))
+    )
+    asking.start()
+    assert stubs.toy.engine.has_begun.wait(SECONDS)
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "one"
+    refused(
+        CODES.RESOURCE_EXHAUSTED,
+        stubs.models.GetModelStatus,
+        request,
+        timeout=2,
+    )
+    stubs.toy.engine.may_go.set()
+    asking.join(SECONDS)
+    assert answers == [["A"]]
 
 
 def test_the_work_of_a_client_that_has_gone_is_dropped(stubs):
@@ -232,6 +291,26 @@ def test_a_fault_is_told_without_a_text(stubs):
     assert "secret" not in details
 
 
+def test_the_log_and_the_figures_have_the_seconds_of_a_request(stubs):
+    log = io.StringIO()
+    with json_log(stream=log):
+        stubs.predict(["a b", "c"])
+        refused(CODES.NOT_FOUND, stubs.predict, ["a"], name="none")
+        _wait_until(lambda: log.getvalue().count("\n") == 2)
+    first, second = map(json.loads, log.getvalue().splitlines())
+    assert first["ms"] >= first["queued_ms"] >= 0
+    assert (first["model"], first["sentences"], first["tokens"]) == (
+        "one",
+        2,
+        5,
+    )
+    assert second["ms"] >= 0 and "queued_ms" not in second
+    figures = stubs.toy.metrics.text().decode()
+    name = 'deepnmt_request_seconds_count{path="grpc Predict"} 2.0'
+    assert name in figures
+    assert 'deepnmt_queued_seconds_count{model="one"} 1.0' in figures
+
+
 def test_stopping_answers_what_has_come(stubs):
     engine = stubs.toy.engine
     engine.may_go.clear()
@@ -247,6 +326,46 @@ def test_stopping_answers_what_has_come(stubs):
     engine.may_go.set()
     asking.join(SECONDS)
     stopping.join(SECONDS)
+    assert answers == [["A"]]
+
+
+def test_it_takes_no_requests_while_others_are_answered(
+    make_stubs, monkeypatch
+):
+    """At the end of a server, HTTP and gRPC have the same seconds."""
+    stubs = make_stubs()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # It has been started.
+    monkeypatch.setattr(stubs.server, "start", lambda: None)
+    servers, answers = [], []
+    whole = process._Server
+
+    def make_whole(*arguments):
+        servers.append(whole(*arguments))
+        return servers[0]
+
+    monkeypatch.setattr(process, "_Server", make_whole)
+    stubs.toy.engine.may_go.clear()
+    with process.open_socket("127.0.0.1", 0) as opened:
+        port = opened.getsockname()[1]
+        serving = threading.Thread(
+            target=process.run_server,
+            args=(stubs.toy.app, opened, stubs.toy.models, SECONDS),
+            kwargs={"grpc_server": stubs.server},
+        )
+        client = RestClient(f"http://127.0.0.1:{port}/v1/models/one")
+        asking = threading.Thread(
+            target=lambda: answers.append(client.translate(["a"]))
+        )
+        serving.start()
+        asking.start()
+        assert stubs.toy.engine.has_begun.wait(SECONDS)
+        servers[0].should_exit = True
+        _wait_until(lambda: not servers[0].servers[0].is_serving())
+        refused(CODES.UNAVAILABLE, stubs.predict, ["late"])
+        stubs.toy.engine.may_go.set()
+        asking.join(SECONDS)
+        serving.join(SECONDS)
     assert answers == [["A"]]
 
 

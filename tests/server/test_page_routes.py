@@ -144,6 +144,9 @@ def test_requests_of_the_page_have_limits_and_keys(make_server, path):
     assert ask(server, path, key, **bodies[path]).status_code == 200
     long = dict.fromkeys(bodies[path], "a b c d e")
     assert "at most 5 tokens" in error(ask(server, path, key, **long), 400)
+    if path == "translate":
+        long = bodies[path] | {"prefix": "a b c d e"}
+        assert "at most 5 tokens" in error(ask(server, path, key, **long), 400)
     error(ask(server, path, key, **dict.fromkeys(long, "a" * 300)), 413)
     unknown = bodies[path] | {"model": "none"}
     error(ask(server, path, key, **unknown), 404)

@@ -132,6 +132,8 @@ def test_a_wrong_request_is_400_and_named(server, content, words):
         ({"prefix": ["a", "b"]}, "one value for each of 1 sentences"),
         ({"constraints": ["a"]}, "list of lists"),
         ({"constraints": [["a"], ["b", "c"]]}, "equal length"),
+        ({"constraints": [["a"] * 17]}, "at most 16 phrases"),
+        ({"constraints": [["a", "ä" * 101]]}, "200 bytes. Received: 202"),
         ({"max_length": [2**40]}, "too large"),
     ],
 )
@@ -220,6 +222,8 @@ def test_limits_and_keys_hold_here_too(make_server):
     assert status({"inputs": ["a" * 500]}) == 413
     pair = {"source": ["a"], "target": ["a b c d e"]}
     assert status({"signature_name": "score", "inputs": pair}) == 400
+    begun = {"text": ["a"], "prefix": ["a b c d e"]}
+    assert status({"signature_name": "translate_given", "inputs": begun}) == 400
     assert server.client.get("/v1/models/one").status_code == 401
     assert server.client.get("/v1/models/one/metadata").status_code == 401
 

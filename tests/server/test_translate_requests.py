@@ -9,6 +9,7 @@ import threading
 import pytest
 from toy_server import SECONDS, Capitals
 
+from keras_deepnmt.server import bodies
 from keras_deepnmt.server.bodies import read_body
 from keras_deepnmt.server.json_log import json_log
 from keras_deepnmt.server.request_errors import RequestError
@@ -53,10 +54,33 @@ def test_a_web_form_is_read_as_json_is(server):
     fields |= {"q": ["a", "b"], "alternatives": "1"}
     answer = server.client.post("/translate", data=fields)
     assert answer.json()["translatedText"] == ["A", "B"]
+    # As `curl -d` sends it.
+    answer = server.client.post(
+        "/translate",
+        content="q=Grüße, %C3%A4&source=de&target=en".encode(),
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert answer.json() == {"translatedText": "GRÜSSE, Ä"}
+
+
+def test_a_wrong_field_of_a_web_form_is_named(server, monkeypatch):
+    fields = {"q": "a", "source": "de", "target": "en"}
+    wrong = fields | {"alternatives": "x"}
+    message = error(server.client.post("/translate", data=wrong), 400)
+    assert "`alternatives` must be an integer. Received: 'x'" in message
+    monkeypatch.setattr(bodies, "_MOST_FIELDS", 2)
+    message = error(server.client.post("/translate", data=fields), 400)
+    assert "at most 2 fields" in message
 
 
 def test_the_source_may_be_found_where_there_is_one(server):
-    assert server.translate("a", source="auto").status_code == 200
+    language = {"language": "de", "confidence": 100}
+    assert server.translate("a", source="auto").json() == {
+        "translatedText": "A",
+        "detectedLanguage": language,
+    }
+    answer = server.translate(["a", "b"], source="auto").json()
+    assert answer["detectedLanguage"] == [language] * 2
     message = error(server.translate("a", source="auto", target="de"), 400)
     assert "en to de" in message
 
@@ -332,6 +356,27 @@ def test_figures_count_requests_sentences_and_batches(server):
     assert 'deepnmt_requests_total{path="/translate",status="400"} 1.0' in text
     assert 'deepnmt_model_ready{model="one"} 1.0' in text
     assert 'deepnmt_source_tokens_total{model="one"} 4.0' in text
+
+
+def test_figures_leave_out_what_was_refused_or_failed(busy):
+    job = busy.queue.submit(["a"] * 4, [1] * 4, 1)
+    error(busy.translate("a"), 429)
+    busy.engine.may_go.set()
+    job.future.result(SECONDS)
+    error(busy.translate("fault"), 500)
+    content = {
+        "signature_name": "score",
+        "inputs": {"source": ["a"], "target": ["b"]},
+    }
+    path = "/v1/models/one:predict"
+    assert busy.client.post(path, json=content).status_code == 200
+    pair = {"model": "one", "source": "a", "target": "b"}
+    assert busy.client.post("/page/inspect", json=pair).status_code == 200
+    text = busy.client.get("/metrics").text
+    # Of the queue itself, before.
+    assert 'deepnmt_sentences_total{model="one"} 5.0' in text
+    # Of the three requests that were accepted.
+    assert 'deepnmt_source_tokens_total{model="one"} 6.0' in text
 
 
 def test_many_clients_at_once_each_get_their_own(server):

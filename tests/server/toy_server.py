@@ -1,7 +1,6 @@
 """A server whose engine writes in capitals, without any model."""
 
 import threading
-from functools import partial
 from math import inf
 from types import MappingProxyType
 
@@ -185,7 +184,7 @@ class ToyServer:
                         self.engine,
                         limits,
                         0.001,
-                        partial(self.metrics.note_batch, name),
+                        self.metrics.of_model(name),
                     ),
                 )
                 for name, pair in models
