@@ -42,8 +42,9 @@ class BleuCallback(keras.callbacks.Callback):
         num_sentences: number of sentences translated per measurement.
         seconds: duration of the last measurement.
         total_seconds: duration of all measurements.
-        share: `total_seconds` divided by the wall time since training began,
-            as of the last measurement; in [0, 1].
+        share: `total_seconds` divided by the wall time of training, of all
+            calls of `fit` with this callback, as of the last measurement; in
+            [0, 1].
 
     Raises:
         ValueError: if `sources` and `references` differ in length or are empty,
@@ -93,7 +94,9 @@ class BleuCallback(keras.callbacks.Callback):
         self.seconds = 0.0
         self.total_seconds = 0.0
         self.share = 0.0
-        self._training_start = time.perf_counter()
+        # The time of earlier calls of `fit`, and the start of this one.
+        self._training_seconds = 0.0
+        self._training_start: float | None = None
         self._sentences_are_chosen = budget is None
         self._update_seconds = []
 
@@ -110,8 +113,13 @@ class BleuCallback(keras.callbacks.Callback):
         )
 
     def on_train_begin(self, logs=None):
-        self._training_start = time.perf_counter()
-        self.total_seconds = 0.0
+        if self._training_start is None:
+            self._training_start = time.perf_counter()
+
+    def on_train_end(self, logs=None):
+        if self._training_start is not None:
+            self._training_seconds += time.perf_counter() - self._training_start
+            self._training_start = None
 
     def on_train_batch_begin(self, batch, logs=None):
         if not self._sentences_are_chosen:
@@ -143,7 +151,10 @@ class BleuCallback(keras.callbacks.Callback):
         now = time.perf_counter()
         self.seconds = now - start
         self.total_seconds += self.seconds
-        self.share = self.total_seconds / (now - self._training_start)
+        if self._training_start is not None:
+            start = self._training_start
+        trained = self._training_seconds + now - start
+        self.share = self.total_seconds / trained
         if logs is not None:
             logs["val_bleu"] = self.score.value
             if self.budget is not None:
@@ -153,7 +164,7 @@ class BleuCallback(keras.callbacks.Callback):
             print(
                 f"Epoch {epoch + 1}: val_bleu {self.score}; "
                 f"{self.seconds:.1f} s, in total {100 * self.share:.1f} % of "
-                "the time since training began"
+                "the time of training"
             )
 
     def _record_pace(self):

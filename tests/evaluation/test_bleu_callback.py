@@ -130,6 +130,26 @@ def test_tells_seconds_and_share(capsys):
     assert f"{100 * bleu.share:.1f} % of the time" in lines[1]
 
 
+def test_the_share_is_that_of_several_calls_of_fit(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+
+    def slow(sources):
+        clock[0] += 1.0
+        return sources
+
+    bleu = BleuCallback(slow, SENTENCES, SENTENCES, verbose=0)
+    bleu.set_model(tiny_model())
+    for trained, share in ((3.0, 1 / 4), (11.0, 2 / 16)):
+        bleu.on_train_begin()
+        clock[0] += trained
+        bleu.on_epoch_end(0)
+        assert bleu.share == share
+        bleu.on_train_end()
+        clock[0] += 100.0
+    assert bleu.total_seconds == 2.0
+
+
 def test_refuses_a_set_that_cannot_be_scored():
     with pytest.raises(ValueError, match="2 sources, 1 references"):
         BleuCallback(repeat, SENTENCES, SENTENCES[:1])
