@@ -328,8 +328,11 @@ def record_changes(
         history = resolved.get(CHANGES, [])
         if changes or history or before != after:
             made = run.folder.checkpoints().latest() or 0
-            if made and before != after and not allow:
-                raise _other_devices(run.folder, before, after, made)
+            keeps = run.recipe.training.stages and (
+                before["batch_multiple"] != after["batch_multiple"]
+            )
+            if made and before != after and (keeps or not allow):
+                raise _other_devices(run.folder, before, after, made, keeps)
             for line in describe_changes(changes, made):
                 say(line)
             resolved[CHANGES] = add_changes(
@@ -340,13 +343,22 @@ def record_changes(
     return run.with_resolved(resolved)
 
 
-def _other_devices(folder, before, after, made):
+def _other_devices(folder, before, after, made, keeps_batches):
+    remedy = (
+        "Continue on as many devices, or add `--allow-changes` to change the "
+        f"updates after {made:,}."
+    )
+    if keeps_batches:
+        remedy = (
+            "A run with `training.stages` keeps its batches: continue with as "
+            "many devices and `training.gradient_accumulation_steps`, or use "
+            "another run folder."
+        )
     before, after = (options["batch_multiple"] for options in (before, after))
     return UserError(
         f"{folder.directory}: the number of rows of a batch is a multiple of "
         f"{before} in this run and of {after} on the devices that are here. "
-        "Continue on as many devices, or add `--allow-changes` to change the "
-        f"updates after {made:,}."
+        f"{remedy}"
     )
 
 

@@ -6,6 +6,8 @@
 * what cannot be a stage is refused
 """
 
+import shutil
+
 import pytest
 import yaml
 from broken_runs import interrupt_after
@@ -190,6 +192,22 @@ def test_scores_of_a_run_whose_updates_are_made_may_be_made_anew(recipe_file):
     check_changes(made, recipe_file, 6, allow=False, reason="all are made")
     training = load_recipe(recipe_file, given).training
     check_effects(recipe_file, made, training, None, 6, True, "all are made")
+
+
+@pytest.mark.parametrize("allow", [False, True])
+def test_a_run_with_stages_is_not_advised_to_allow_other_devices(
+    allow, finished_run, train_in, run_dir
+):
+    shutil.copytree(finished_run, run_dir)
+    stages = [{"epochs": 1}, {}]
+    recipe = yaml.safe_load((run_dir / "recipe.yaml").read_text())
+    recipe["training"]["stages"] = stages
+    recipe["resolved"]["batches"]["batch_multiple"] = 2
+    (run_dir / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    changes = {"training.stages": stages, "training.steps": 8}
+    with pytest.raises(UserError, match="a multiple of 2 .* as many") as info:
+        train_in(changes, allow_changes=allow)
+    assert "--allow-changes" not in str(info.value)
 
 
 def history(*values):
