@@ -151,7 +151,9 @@ class BleuCallback(keras.callbacks.Callback):
         now = time.perf_counter()
         self.seconds = now - start
         self.total_seconds += self.seconds
-        trained = self._training_seconds + now - (self._training_start or start)
+        if self._training_start is not None:
+            start = self._training_start
+        trained = self._training_seconds + now - start
         self.share = self.total_seconds / trained
         if logs is not None:
             logs["val_bleu"] = self.score.value

@@ -140,9 +140,9 @@ def test_the_share_is_that_of_several_calls_of_fit(monkeypatch):
 
     bleu = BleuCallback(slow, SENTENCES, SENTENCES, verbose=0)
     bleu.set_model(tiny_model())
-    for share in (1 / 4, 2 / 8):
+    for trained, share in ((3.0, 1 / 4), (11.0, 2 / 16)):
         bleu.on_train_begin()
-        clock[0] += 3.0
+        clock[0] += trained
         bleu.on_epoch_end(0)
         assert bleu.share == share
         bleu.on_train_end()
