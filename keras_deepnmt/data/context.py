@@ -46,15 +46,14 @@ class ContextWindow:
 
     def take(self, text: str) -> str:
         """Returns the next sentence in its context; an empty one as it is."""
-        tag = own_tag(text, self._tags)
-        text = untagged_text(text, self._tags)
-        return tagged_sentence(f"{self.before(text)}{text}", tag)
+        return with_context(self.before(text), text, self._tags)
 
     def before(self, text: str, target: str = "") -> str:
         """Returns the context of the next sentence, the last mark included.
 
         With its `target`, if it has one, it may end the document.
         """
+        text = untagged_text(text, self._tags)
         if ends_document(text, target):
             self._before.clear()
             return ""
@@ -62,6 +61,19 @@ class ContextWindow:
         if text.strip():
             self._before.append(text)
         return before
+
+
+def with_context(before: str, text: str, tags: Collection[str] = ()) -> str:
+    """Returns a sentence after its context, with its own tag before both.
+
+    Example:
+    >>> with_context("a <sep> ", "<2de> b", ["<2de>"])
+    '<2de> a <sep> b'
+    """
+    if not before:
+        return text
+    tag = own_tag(text, tags)
+    return tagged_sentence(f"{before}{untagged_text(text, tags)}", tag)
 
 
 def ends_document(source: str, target: str = "") -> bool:
@@ -74,7 +86,9 @@ def ends_document(source: str, target: str = "") -> bool:
     return not source.strip() and not target.strip()
 
 
-def in_context(texts: Iterable[str], size: int) -> list[str]:
+def in_context(
+    texts: Iterable[str], size: int, tags: Collection[str] = ()
+) -> list[str]:
     """Puts sentences in their context, as a model reads them.
 
     Args:
@@ -82,6 +96,9 @@ def in_context(texts: Iterable[str], size: int) -> list[str]:
             document.
         size: How many sentences before each one are its context: at most as
             many as in training, `data.context`.
+        tags: Those that a sentence may begin with, such as
+            `Translator.training_tags`. Its own stands before its context, and
+            the context has none.
 
     Returns:
         A text for each of them, for `Translator.translate`.
@@ -90,17 +107,22 @@ def in_context(texts: Iterable[str], size: int) -> list[str]:
     >>> in_context(["a", "b", "c", "", "d"], 2)
     ['a', 'a <sep> b', 'a <sep> b <sep> c', '', 'd']
     """
-    return list(map(ContextWindow(size).take, texts))
+    return list(map(ContextWindow(size, tags).take, texts))
 
 
-def without_context(text: str) -> str:
+def without_context(text: str, tags: Collection[str] = ()) -> str:
     """Returns the last sentence of a text, which is translated.
+
+    One of the tags that the text begins with is that of the sentence.
 
     Example:
     >>> without_context("a <sep> b"), without_context("a")
     ('b', 'a')
+    >>> without_context("<2de> a <sep> b", ["<2de>"])
+    '<2de> b'
     """
-    return text.rpartition(_BETWEEN)[2]
+    _, mark, sentence = text.rpartition(_BETWEEN)
+    return tagged_sentence(sentence, own_tag(text, tags)) if mark else text
 
 
 def mark_id(tokenizer: "Tokenizer") -> int | None:

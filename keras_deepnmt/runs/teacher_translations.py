@@ -245,7 +245,6 @@ def _names(teachers):
 def _translate(request: _Request, teachers, file: Path, say):
     """Appends the translations to `FILE.part`, which gets its name at last."""
     sources = request.sources
-    texts = in_context(sources, request.context) if request.context else sources
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f"{file.name}.part")
     done = _finished_lines(part)
@@ -256,6 +255,9 @@ def _translate(request: _Request, teachers, file: Path, say):
     translator = translators[0]
     if len(translators) > 1:
         translator = join_translators(translators)
+    texts = sources
+    if request.context:
+        texts = in_context(sources, request.context, translator.training_tags)
     state = translator.steady_search_state()
     with open(part, "a", encoding="utf-8", newline="\n") as output:
         for start in range(done, len(sources), _WINDOW):

@@ -306,6 +306,30 @@ def test_a_translator_shortens_the_context_first(tmp_path, case):
     assert rows[0][:-1] == tokenizer.encode([text])[0].tolist()
 
 
+def test_tags_in_the_text_are_read_as_by_translate(tmp_path):
+    """A sentence's own tag stands before its context, which has none."""
+    tags = ["<2de>", "<2fr>"]
+    own = [
+        (f"{tags[row % 2]} {source}", target)
+        for row, (source, target) in enumerate(PAIRS[:20])
+    ]
+    others = [
+        dataclasses.replace(
+            write_pairs(tmp_path, name, PAIRS[start : start + 20]), tag=tag
+        )
+        for name, tag, start in (("a", "<2de>", 20), ("b", "<2fr>", 40))
+    ]
+    train = [write_pairs(tmp_path, "own", own), *others]
+    prepare(options(tmp_path, train=train), tmp_path / "out")
+    found = decoded(tmp_path / "out", "train")
+    sources = in_context([source for source, _ in own], 2, tags)
+    assert found[:20] == [
+        (source, target)
+        for source, (_, target) in zip(sources, own, strict=True)
+    ]
+    assert sources[1] == f"<2fr> {PAIRS[0][0]} <sep> {PAIRS[1][0]}"
+
+
 def test_a_tag_in_the_text_stays(tmp_path):
     given = options(tmp_path, user_defined_symbols=["<2de>", "<name>"])
     prepare(given, tmp_path / "out")

@@ -191,6 +191,7 @@ class FolderWriter:
                     lambda count: self.bars.advance(reading, count),
                     self.map_blocks or map_here,
                     options.context,
+                    options.tags(),
                 )
             )
             spool = stack.enter_context(self._new_spool(split))
@@ -551,7 +552,8 @@ class FolderWriter:
     def _leave_out(self, row: int, reason: str, texts: tuple, pieces: tuple):
         """Leaves a pair out in the second pass."""
         if self.options.context:
-            texts = without_context(texts[0]), texts[1]
+            source = without_context(texts[0], self.options.tags())
+            texts = source, texts[1]
         self.filters["train"][reason] += 1
         self.filters["train"]["kept"] -= 1
         number, line = self._origin("train", row)

@@ -35,6 +35,7 @@ from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.tags import (
     TagSide,
+    own_tag,
     split_tags,
     tagged_text,
     untagged_text,
@@ -364,24 +365,26 @@ class PairEncoder:
 
     def _with_shorter_context(self, block, max_tokens):
         sources, targets = block.ids
-        shorter = self._shortened(block, sources, block.tags, max_tokens)
+        shorter = self._shortened(block, sources, block.read[0], max_tokens)
         return block._replace(ids=(shorter, targets))
 
-    def _shortened(self, block, sources, tags, max_tokens):
-        """Does so for the ids of some sources of a block, with their tags."""
+    def _shortened(self, block, sources, read, max_tokens):
+        """Does so for the ids of some sources, whose texts begin with tags."""
         # Pairs with alignments have no context.
         if self._mark is None or block.links is not None:
             return sources
-        tokenizer = self._tokenizers[0]
-        if self._tag_side == "target":
-            tags = [None] * len(tags)
         return [
             shorten_context(
-                ids, max_tokens, self._mark, tag_length(tokenizer, tag)
+                ids,
+                max_tokens,
+                self._mark,
+                tag_length(
+                    self._tokenizers[0], own_tag(text, self._known_tags)
+                ),
             )
             if len(ids) > max_tokens
             else ids
-            for ids, tag in zip(sources, tags, strict=True)
+            for ids, text in zip(sources, read, strict=True)
         ]
 
     def _case_examples(self, case_examples, rows, block, kept, max_tokens):
@@ -397,8 +400,8 @@ class PairEncoder:
             tokenizer.encode([texts[side] for _, _, texts in drawn])
             for side, tokenizer in enumerate(self._tokenizers)
         ]
-        tags = [block.tags[place] for place, _, _ in drawn]
-        sides[0] = self._shortened(block, sides[0], tags, max_tokens)
+        read = [block.read[0][place] for place, _, _ in drawn]
+        sides[0] = self._shortened(block, sides[0], read, max_tokens)
         found: dict[int, list] = {}
         for (place, name, texts), *pair in zip(drawn, *sides, strict=True):
             if max(map(len, pair)) <= max_tokens:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_deepnmt.data.bilingual_files.pair_lines import PairLines
-from keras_deepnmt.data.context import ContextWindow
+from keras_deepnmt.data.context import ContextWindow, with_context
 from keras_deepnmt.data.corpora import CorpusFiles
 from keras_deepnmt.data.normalization import Normalization
 from keras_deepnmt.data.preparation.bad_lines import BadLines
@@ -76,7 +76,7 @@ class PairReader:
     kept pair, and `rejected` every other one. `progress` is called with the
     number of bytes read since its last call. `map_blocks` calls `PairJudge` and
     `RepeatedRows`. `context` is the number of sentences before each source
-    sentence.
+    sentence, and `tags` are those that a sentence may begin with.
     """
 
     def __init__(
@@ -96,8 +96,9 @@ class PairReader:
         progress=lambda bytes: None,
         map_blocks: BlockMap = map_here,
         context: int = 0,
+        tags: Sequence[str] = (),
     ):
-        self._context = context
+        self._context, self._tags = context, tags
         self.counts = {"read": 0, **dict.fromkeys(reasons, 0)}
         self._split = split
         self._corpora = list(corpora)
@@ -206,7 +207,7 @@ class PairReader:
     def _blocks(self, pair_lines) -> Iterator[list]:
         """Iterates over lists of lines: number, source, target and context."""
         lines, position = iter(pair_lines), 0
-        window = ContextWindow(self._context)
+        window = ContextWindow(self._context, self._tags)
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
             yield [(*line, _before(window, *line[1:])) for line in block]
             self._progress(pair_lines.position - position)
@@ -265,8 +266,11 @@ class PairReader:
         origins = np.empty(len(pairs), ORIGIN)
         origins["corpus"] = read.number
         origins["line"] = [pair.line for pair in pairs]
-        judged = [pair.judged for pair in pairs]
-        texts = [(f"{j.before}{j.texts[0]}", j.texts[1]) for j in judged]
+        texts = [
+            (with_context(judged.before, source, self._tags), target)
+            for judged in (pair.judged for pair in pairs)
+            for source, target in [judged.texts]
+        ]
         spool.write(texts, origins)
         self._sample.add(texts)
         if raw_files:
