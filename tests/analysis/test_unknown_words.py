@@ -204,7 +204,11 @@ def test_too_long_sentences_keep_their_unknown_tokens(translator):
     )
     ids = tuple(translator.target_tokenizer.encode(["Ш dog in Ш"])[0].tolist())
     hypothesis = Hypothesis(" ⁇ ", 0.0, 0.0, (*ids, 3))
-    assert replace_unknown(short, ["dog"], [hypothesis]) == [hypothesis]
+    source = "the dog in the dog"
+    assert len(translator.source_tokenizer.encode([source])[0]) >= 4
+    assert replace_unknown(short, [source], [hypothesis]) == [hypothesis]
+    # The limit of sources is not that of translations.
+    assert replace_unknown(short, ["dog"], [hypothesis]) != [hypothesis]
 
 
 def test_a_table_is_read(tmp_path):
