@@ -52,8 +52,9 @@ def replace_unknown(
 
     Returns:
         The translations; only the `text` of those with unknown tokens changes.
-        Unknown tokens stay where the sentence or its translation is longer than
-        the model's position range.
+        Unknown tokens stay where a translation is longer than the model's
+        position range. Of a sentence that is too long the beginning counts, as
+        when it was translated.
 
     Raises:
         ValueError: if the lists differ in length, or a model has no such

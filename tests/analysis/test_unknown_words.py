@@ -194,21 +194,25 @@ def test_what_is_known_stays(translator, replaced):
         replace_unknown(translator, ["dog"], [])
 
 
-def test_too_long_sentences_keep_their_unknown_tokens(translator):
-    model = create_model("transformer_tiny", 64, 64)
-    short = Translator(
-        model,
-        *[translator.source_tokenizer] * 2,
-        compiled=False,
-        max_source_length=4,
-    )
-    ids = tuple(translator.target_tokenizer.encode(["Ш dog in Ш"])[0].tolist())
+def test_too_long_translations_keep_their_unknown_tokens(translator):
+    tokenizer = translator.source_tokenizer
+    ids = tuple(tokenizer.encode(["Ш dog in Ш"])[0].tolist())
     hypothesis = Hypothesis(" ⁇ ", 0.0, 0.0, (*ids, 3))
-    source = "the dog in the dog"
-    assert len(translator.source_tokenizer.encode([source])[0]) >= 4
-    assert replace_unknown(short, [source], [hypothesis]) == [hypothesis]
-    # The limit of sources is not that of translations.
-    assert replace_unknown(short, ["dog"], [hypothesis]) != [hypothesis]
+    for longest, is_kept in ((4, True), (8, False)):
+        model = create_model(
+            "transformer_tiny",
+            tokenizer.vocabulary_size,
+            tokenizer.vocabulary_size,
+            max_length=longest,
+        )
+        short = Translator(
+            model, tokenizer, tokenizer, compiled=False, max_source_length=4
+        )
+        # Of the source, the beginning counts.
+        (found,) = replace_unknown(
+            short, ["the dog runs in the house"], [hypothesis]
+        )
+        assert (found == hypothesis) == is_kept
 
 
 def test_a_table_is_read(tmp_path):
