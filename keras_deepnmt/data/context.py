@@ -45,8 +45,15 @@ class ContextWindow:
         self._before: collections.deque[str] = collections.deque(maxlen=size)
 
     def take(self, text: str) -> str:
-        """Returns the next sentence in its context; an empty one as it is."""
-        return with_context(self.before(text), text, self._tags)
+        """Returns the next sentence in its context.
+
+        An empty one stays as it is, and one of a tag alone becomes empty.
+        """
+        before = self.before(text)
+        words = untagged_text(text, self._tags)
+        if not words.strip():
+            return words
+        return with_context(before, text, self._tags)
 
     def before(self, text: str, target: str = "") -> str:
         """Returns the context of the next sentence, the last mark included.
