@@ -242,7 +242,7 @@ def _write_model(translator, folder, filling):
         "decoder_vocab_size": size,
         FILLING_KEY: filling,
         "share_encoder_decoder_embeddings": shared,
-        "tie_word_embeddings": config["tie_output_embedding"],
+        "tie_word_embeddings": model.target_embedding.tie_weights,
         "d_model": config["hidden_dim"],
         **sizes,
         "num_hidden_layers": config["num_encoder_layers"],

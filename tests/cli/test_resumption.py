@@ -611,6 +611,27 @@ def test_a_kill_between_two_renames_loses_no_result(
     assert (tmp_path / "links").read_text() == "mine\n"
 
 
+def test_a_whole_part_that_was_changed_stays(tmp_path):
+    def fail(part, file):
+        raise RuntimeError
+
+    paths, part = [str(tmp_path / "out")], tmp_path / "out.part"
+    with pytest.raises(RuntimeError), PartFiles(paths, fail) as parts:
+        parts.begin({}, {}, restart=False)
+        parts.streams[0].write("one\n")
+    part.write_text("corrected by hand\n")
+    with (
+        pytest.raises(UserError, match="out.part: was changed after it was"),
+        PartFiles(paths) as parts,
+    ):
+        parts.begin({}, {}, restart=False)
+    assert part.read_text() == "corrected by hand\n"
+    part.write_text("one\n")
+    with PartFiles(paths) as parts:
+        parts.begin({}, {}, restart=False)
+    assert (tmp_path / "out").read_text() == "one\n"
+
+
 def test_a_link_in_the_place_of_the_part_is_not_followed(tmp_path):
     (tmp_path / "own").write_text("")
     (tmp_path / "out.part").symlink_to(tmp_path / "own")

@@ -113,6 +113,7 @@ def test_the_same_model_is_read_again(separate, tmp_path):
     "arguments",
     [
         {"shared": True, "activation": "silu", "output_bias": True},
+        {"shared": True, "tie_output_embedding": False},
         {"tie_output_embedding": False, "key_bias": True, "activation": "gelu"},
         {
             "position_encoding": {
@@ -125,7 +126,7 @@ def test_the_same_model_is_read_again(separate, tmp_path):
             "layer_norm_epsilon": 1e-5,
         },
     ],
-    ids=["joint", "untied", "learned_positions"],
+    ids=["joint", "joint_untied", "untied", "learned_positions"],
 )
 def test_models_of_other_kinds(
     arguments, tokenizers, tmp_path, without_transformers

@@ -327,13 +327,18 @@ class PartFiles:
                 f"{self._name}.part was begun with {', '.join(changes)}. Give "
                 f"the same command, {self._advice}"
             )
-        if not found.get("is_complete"):
-            for number, size in enumerate(found["sizes"]):
-                if not self._begins_with(number, size, found):
-                    raise UserError(
-                        f"{self._parts[number]}: was changed after it was "
-                        f"written. Put the old file back, {self._advice}"
-                    )
+        for number, size in enumerate(found["sizes"]):
+            part = self._parts[number]
+            if found.get("is_complete"):
+                # An earlier process may have renamed it.
+                is_kept = _size(part) in (0, size)
+            else:
+                is_kept = self._begins_with(number, size, found)
+            if not is_kept:
+                raise UserError(
+                    f"{part}: was changed after it was written. Put the old "
+                    f"file back, {self._advice}"
+                )
         old, new = found["surroundings"], record["surroundings"]
         for name in new:
             if old.get(name) != new[name]:
