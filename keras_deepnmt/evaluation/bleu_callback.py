@@ -33,8 +33,9 @@ class BleuCallback(keras.callbacks.Callback):
         lowercase: whether case is ignored.
         max_sentences: number of sentences to translate, the first ones.
             Defaults to all.
-        budget: chooses a subset of the sentences at the first measurement; the
-            95 % confidence interval is then reported too. Defaults to all.
+        budget: chooses a subset of the sentences at the first measurement after
+            an update that was timed; the 95 % confidence interval is then
+            reported too. Defaults to all.
         verbose: `0` prints nothing.
 
     Attributes:
@@ -184,6 +185,10 @@ class BleuCallback(keras.callbacks.Callback):
             return time.perf_counter() - start
 
         self._record_pace()
+        if not self.budget.can_choose:
+            # A run that goes on with this validation, or has only compiled:
+            # all sentences are translated, and the next one chooses.
+            return
         rows = self.budget.choose(len(self.sources), seconds_of)
         self.sources, self.references = (
             [side[row] for row in rows] for side in sides

@@ -72,6 +72,13 @@ class SentenceBudget:
         if file is not None and file.is_file():
             self._stored = read_json(file, _Stored, _REMEDY)
 
+    @property
+    def can_choose(self) -> bool:
+        """Whether the speed of training, or an earlier choice, is known."""
+        return not self._stored.keys().isdisjoint(
+            ("seconds_per_update", "sentences")
+        )
+
     def note_pace(self, seconds_per_update: float) -> None:
         """Records the speed of training; later calls are ignored.
 

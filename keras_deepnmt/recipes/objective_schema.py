@@ -32,7 +32,8 @@ class ScheduledSamplingRecipe:
     """Scheduled sampling: target inputs replaced by the model's predictions.
 
     The probability of replacing an input rises linearly from 0 at `start_step`
-    to `probability` at `end_step`.
+    to `probability` at `end_step`. The tags that targets begin with by
+    `data.tag_side: target` are kept.
 
     Args:
         probability: highest probability of replacing an input, in [0, 1].

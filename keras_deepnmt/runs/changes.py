@@ -106,6 +106,13 @@ def find_changes(
         for training in trainings
         for stage in training.stages
     )
+    of_validations = []
+    if plateau or patience:
+        # Each validation may divide the rate, or end a stage.
+        of_validations.append("training.validate_every")
+        if started.training.steps % started.training.validate_every:
+            # A longer run would not have had the one after the last update.
+            of_validations.append("training.steps")
     training = given.training
     compares_bleu = training.early_stopping_metric == "val_bleu" and (
         patience
@@ -115,10 +122,7 @@ def find_changes(
     changes = []
     for key in keys:
         changing = changing_of(key, Recipe)
-        if plateau and key == "training.validate_every":
-            # Each validation may divide the rate.
-            changing = Changing.ON_REQUEST
-        if patience and key == "training.validate_every":
+        if key in of_validations:
             changing = Changing.ON_REQUEST
         if compares_bleu and key in _OF_BLEU:
             # Values of earlier validations would be compared with others.

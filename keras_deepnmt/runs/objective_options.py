@@ -1,5 +1,6 @@
 """Turns a recipe's objective and data options into objects for `compile`."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -118,13 +119,16 @@ def make_loss(recipe: Recipe) -> keras.losses.Loss:
 
 
 def make_terms(
-    recipe: Recipe, teacher: Any = None, alignments: Any = None
+    recipe: Recipe,
+    teacher: Any = None,
+    alignments: Any = None,
+    kept: Sequence[int] = (),
 ) -> list[ObjectiveTerm]:
     """Makes the terms of `training.objective`, in its order.
 
     `teacher` is the distillation's model, whose run folder the recipe names,
     and `alignments` the model that guides attention; `None` if batches have
-    the alignments.
+    the alignments. `kept` are the ids that scheduled sampling leaves.
     """
     terms = []
     for name, options in recipe.training.objective.items():
@@ -134,6 +138,8 @@ def make_terms(
             options = {**options, "teacher": teacher}
         if name == "guided_alignment":
             options = {**options, "alignments": alignments}
+        if name == "scheduled_sampling":
+            options = {**options, "kept": kept}
         terms.append(
             _make(
                 recipe, f"objective.{name}", make_objective_term, name, options
@@ -193,7 +199,11 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
             data.source_tokenizer.vocabulary_size,
             data.target_tokenizer.vocabulary_size,
         )
-    return {"objective_terms": make_terms(recipe, teacher, alignments)}
+    kept = []
+    if recipe.data.tag_side == "target":
+        # Searches are given the tags; other symbols a decoder writes itself.
+        kept = data.target_tokenizer.ids_of_pieces(recipe.data.tags())
+    return {"objective_terms": make_terms(recipe, teacher, alignments, kept)}
 
 
 def batch_transforms(

@@ -113,11 +113,9 @@ class ResolvedRun:
     def describe(self, plan: BatchPlan) -> str:
         """Describes in several lines the data and the batches."""
         steps = self.recipe.training.steps
-        target_tokens = int(self.data.store("train").lengths[:, 1].sum())
-        tokens = target_tokens / plan.batches_per_epoch
         updates = (
-            f"{steps:,} updates of {tokens:,.0f} target tokens on average, "
-            f"{steps / plan.batches_per_epoch:.1f} epochs."
+            f"{steps:,} updates of {plan.target_tokens_per_batch:,.0f} target "
+            f"tokens on average, {steps / plan.batches_per_epoch:.1f} epochs."
         )
         if self.recipe.training.stages:
             # Their epochs differ.

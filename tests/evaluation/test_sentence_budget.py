@@ -3,7 +3,8 @@
 * translations take the given share of the time, if all do not fit
 * all sentences are taken where they fit, or are few
 * the choice is a function of the seed, is stored, and is read again
-* the callback measures the chosen sentences alone, with an interval
+* the callback measures the chosen sentences alone, with an interval, and all
+  sentences until it knows the speed of training
 """
 
 import json
@@ -125,3 +126,38 @@ def test_the_callback_measures_the_chosen_sentences_with_an_interval():
     assert history["val_bleu_interval"] == [expected.interval] * 2
     assert 0 < expected.interval < 20
     assert "|bs:1000|seed:" in bleu.score.signature
+
+
+def bleu_within(budget, translated):
+    """A callback of 120 sentences, and a model that it belongs to."""
+
+    def translate(texts):
+        translated.append(len(texts))
+        return list(texts)
+
+    texts = ["a b c d"] * 120
+    bleu = BleuCallback(translate, texts, texts, verbose=0, budget=budget)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    bleu.set_model(model)
+    return bleu, model
+
+
+def test_all_sentences_are_translated_until_an_update_was_timed():
+    translated, logs = [], {}
+    bleu, model = bleu_within(SentenceBudget(1e-9, 1), translated)
+    # As a run that goes on with a validation that was interrupted.
+    bleu.on_epoch_end(0, logs)
+    assert translated == [120] and logs["val_bleu_sentences"] == 120
+    model.fit(
+        np.ones((8, 3)), np.ones((8, 1)), epochs=2, verbose=0, callbacks=[bleu]
+    )
+    assert translated[1:] == [PILOT_SENTENCES] * 2 + [FEWEST_SENTENCES] * 2
+
+
+def test_a_choice_that_was_stored_needs_no_pace(tmp_path):
+    file, translated = tmp_path / "validation.json", []
+    file.write_text('{"sentences": 7, "of_sentences": 120, "seed": 0}')
+    bleu, _ = bleu_within(SentenceBudget(0.1, 1, file=file), translated)
+    bleu.on_epoch_end(0, {})
+    assert translated == [7]

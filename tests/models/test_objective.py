@@ -1,11 +1,12 @@
 """What must be true of the objective: R-Drop, distillation and scheduled
 sampling are their equations, each alone and together; what layers add counts
-once; the share of predictions follows the updates; another term changes each
-step that it overrides."""
+once; the share of predictions follows the updates, and ids that are kept stay;
+another term changes each step that it overrides."""
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy, kl_divergence
@@ -207,6 +208,17 @@ def test_a_share_of_the_inputs_becomes_predictions():
     # Five standard deviations of 10,403 draws.
     assert abs((mixed == 5).mean() - 0.25) < 0.0213
     assert (mixed != again).any()
+
+
+def test_sampling_leaves_begin_padding_and_the_ids_that_are_kept():
+    sampling = ScheduledSampling(1.0, kept=[4])
+    seed = keras.random.SeedGenerator(5)
+    # As in a training step.
+    mix = tf.function(lambda ids: sampling.mix(ids, scores, 0, seed))
+    scores = np.zeros((B, T, V), "float32")
+    scores[..., 5] = 1.0
+    expected = np.where(np.isin(TARGETS, (0, 2, 4)), TARGETS, 5)
+    np.testing.assert_array_equal(mix(TARGETS), expected)
 
 
 @pytest.mark.parametrize(

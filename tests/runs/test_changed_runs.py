@@ -5,6 +5,8 @@
 * keys that updates depend on change only where that is asked for; recipe.yaml
   has the change and the update after which it holds, and a run that is killed
   after it ends bit by bit as if it had not been
+* where validations decide about updates, more updates are one of these keys if
+  a longer run would not have had the last validation
 * each pair is used once in the epoch in which the batches change
 * model, data and seed never change, and the message says what to do instead
 * a message names the key that was changed, not one that follows from it
@@ -24,7 +26,11 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs.build import plan_batches
-from keras_deepnmt.runs.changes import move_changes
+from keras_deepnmt.runs.changes import (
+    check_changes,
+    find_changes,
+    move_changes,
+)
 from keras_deepnmt.runs.run_folder import RunFolder
 
 RATE = "training.learning_rate.peak"
@@ -472,3 +478,29 @@ def test_a_restart_has_no_changes(copy_of_finished, train_in):
     train_in({"training.steps": 2}, restart=True)
     resolved = RunFolder(copy_of_finished).recipe().resolved
     assert "changes" not in resolved
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {
+            "training.learning_rate.schedule": "plateau",
+            "training.learning_rate.warmup_steps": 1,
+        },
+        {"training.stages": [{"patience": 1}, {}]},
+    ],
+    ids=lambda same: next(iter(same)),
+)
+def test_more_updates_after_a_validation_of_its_own_are_asked_for(
+    recipe_file, same
+):
+    def changes(steps, **others):
+        started = load_recipe(recipe_file, {**others, "training.steps": steps})
+        given = load_recipe(recipe_file, {**others, "training.steps": 12})
+        return find_changes(started, given)
+
+    # Validations follow each third update, and the last one.
+    with pytest.raises(UserError, match="`training.steps` is 7.*--allow-ch"):
+        check_changes(changes(7, **same), recipe_file, 7, allow=False)
+    check_changes(changes(6, **same), recipe_file, 6, allow=False)
+    check_changes(changes(7), recipe_file, 7, allow=False)

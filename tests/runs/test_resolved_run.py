@@ -4,13 +4,17 @@
 * values that a recipe leaves open are numbers then; recipe.yaml keeps `auto`
 * a resumed run has the recorded values; one that begins again does not
 * the training gets the resolved values, none of which can be replaced
+* the description tells the target tokens of an update, as weights draw them
 """
 
 import dataclasses
 import shutil
 
+import numpy as np
 import pytest
 
+from keras_deepnmt.data.batches.batch_plan import BatchPlan
+from keras_deepnmt.data.batches.batch_shapes import BatchShape
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.recipes.loading import load_recipe
 from keras_deepnmt.runs import batch_size
@@ -123,3 +127,16 @@ def test_the_training_gets_what_was_resolved(train_in, monkeypatch):
         run.recipe = None
     with pytest.raises(dataclasses.FrozenInstanceError):
         run.recipe.seed = 1
+
+
+def test_the_tokens_of_an_update_count_pairs_as_often_as_they_are_drawn(
+    resolve,
+):
+    run = resolve()
+    store = run.data.store("train")
+    # Two corpora, of which one is drawn three times.
+    weights = np.where(np.arange(len(store)) < 100, 3, 1)
+    plan = BatchPlan(store.lengths, [BatchShape(7, 16, 16)], weights=weights)
+    drawn = [plan.batch(n)[1] for n in range(plan.batches_per_epoch)]
+    tokens = np.mean([store.lengths[rows, 1].sum() for rows in drawn])
+    assert f"updates of {tokens:,.0f} target tokens" in run.describe(plan)

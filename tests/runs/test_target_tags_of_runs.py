@@ -2,7 +2,8 @@
 
 * its validation, its record and its translations know the side
 * translations that a term draws would lack the tags: it is refused
-* word dropout leaves tags, without which nobody knows the language
+* word dropout leaves tags, without which nobody knows the language, and so does
+  scheduled sampling
 """
 
 import dataclasses
@@ -15,9 +16,11 @@ from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe
+from keras_deepnmt.recipes.objective_schema import ScheduledSamplingRecipe
 from keras_deepnmt.runs.objective_options import (
     batch_transforms,
     check_objective,
+    compile_options,
 )
 from keras_deepnmt.runs.train import train
 from keras_deepnmt.translator import Translator
@@ -100,3 +103,21 @@ def test_word_dropout_leaves_tags(recipe, tmp_path, side):
     is_expected = found[f"{side}_ids"] == expected
     assert is_expected[:, np.isin(ids, tags)].all()
     assert is_expected.mean() > 0.95
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_scheduled_sampling_leaves_the_tags_of_targets(recipe, tmp_path, side):
+    sampling = {"scheduled_sampling": ScheduledSamplingRecipe(1.0)}
+    recipe = dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(recipe.data, tag_side=side),
+        training=dataclasses.replace(recipe.training, objective=sampling),
+    )
+    prepare_corpus(recipe.data, tmp_path / "data", progress=False)
+    data = PreparedData(tmp_path / "data")
+    (term,) = compile_options(recipe, data)["objective_terms"]
+    expected = []
+    if side == "target":
+        expected = data.target_tokenizer.ids_of_pieces(["<2de>", "<2fr>"])
+        assert 1 not in expected
+    assert term.kept == expected

@@ -2,6 +2,7 @@
 
 * the same part of the validation set is scored at all validations, also when
   the run is resumed; the final score is of the whole set
+* a validation before any update of this process chooses none
 * the number of sentences and the interval are in the log
 * without a budget all sentences are scored
 """
@@ -56,6 +57,27 @@ def test_a_run_scores_the_same_part_at_all_validations(
     for _, logs in RunFolder(tmp_path).history():
         assert logs["val_bleu_sentences"] == 3
         assert logs["val_bleu_interval"] >= 0
+
+
+@pytest.mark.thorough
+def test_an_interrupted_validation_leaves_the_choice_to_the_next_one(
+    recipe_file, prepared_dir, tmp_path, translated, monkeypatch
+):
+    def start(budget):
+        changes = {"training.validation_budget": budget}
+        recipe = load_recipe(recipe_file, changes)
+        train(recipe, tmp_path, prepared_dir=prepared_dir, quiet=True)
+
+    def interrupted(self, texts):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "translate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            start(1e-8)
+    # The sentences are chosen anew, but no update is timed yet.
+    start(1e-9)
+    assert [len(texts) for texts in translated] == [5, 2, 2, 3, 5]
 
 
 @pytest.mark.thorough

@@ -19,9 +19,9 @@ class ScheduledSampling(ObjectiveTerm):
 
         y'_t = argmax_v z_(t-1, v)
 
-    instead of y_t, and gives the loss. Begin-of-sentence and padding are not
-    replaced. No gradient goes through the first pass or the choice. p grows
-    linearly with the number of updates made, u:
+    instead of y_t, and gives the loss. Begin-of-sentence, padding and the ids
+    `kept` are not replaced. No gradient goes through the first pass or the
+    choice. p grows linearly with the number of updates made, u:
 
         p(u) = probability * min(1, max(0, (u - start) / (end - start)))
 
@@ -40,6 +40,9 @@ class ScheduledSampling(ObjectiveTerm):
         end_step: int. Update at which it is highest; if equal to `start_step`,
             the probability jumps to `probability` at that update. Defaults to
             `0`.
+        kept: ids that are never replaced: of tags that a search is given, so
+            that a decoder never reads its own in their place. A recipe with
+            `data.tag_side: target` gives them. Defaults to none.
 
     Raises:
         ValueError: if `probability` is outside [0, 1], `start_step` is
@@ -57,7 +60,7 @@ class ScheduledSampling(ObjectiveTerm):
 
     needs_random_numbers = True
 
-    def __init__(self, probability, start_step=0, end_step=0):
+    def __init__(self, probability, start_step=0, end_step=0, kept=()):
         if not 0.0 <= probability <= 1.0:
             raise ValueError(
                 "`probability` must lie in [0, 1]. "
@@ -71,6 +74,8 @@ class ScheduledSampling(ObjectiveTerm):
         self.probability = probability
         self.start_step = start_step
         self.end_step = end_step
+        # As the file of a saved model gives it back.
+        self.kept = list(kept)
 
     def share(self, update):
         """Computes the probability of replacing an input.
@@ -125,4 +130,8 @@ class ScheduledSampling(ObjectiveTerm):
             & padding_mask(target_ids)
             & ops.not_equal(target_ids, BEGIN_ID)
         )
+        if self.kept:
+            # `ops.isin` fails in graphs of TensorFlow.
+            is_kept = ops.equal(ops.expand_dims(target_ids, -1), self.kept)
+            replaced &= ~ops.any(is_kept, axis=-1)
         return ops.where(replaced, predicted, target_ids)
