@@ -541,6 +541,11 @@ BAD_TABLES = {
         ('{"de": "a"}\n[1]', COLUMNS, "line 2: must be an object with keys"),
         ('{"de": "a"', COLUMNS, "line 1: not valid JSON"),
         ('{"de": "a", "translation": ""}', COLUMNS, "translation already"),
+        (
+            '{"both": {"de": "a", "en": "b"}}',
+            Asked(source_column="both.de", target_column="both.en"),
+            "has a column both.en already",
+        ),
     ],
 }
 
