@@ -331,6 +331,28 @@ def test_lines_that_are_preserved_are_translated_by_themselves(tmp_path):
     assert b">  EINS\n\n ZWEI<x id='1'/></target>" in translated(path)
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+@pytest.mark.parametrize("space", ["default", "preserve"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_new_lines_end_as_those_of_the_file(
+    tmp_path, monkeypatch, name, space, end
+):
+    texts = [["\n  eins\n\n zwei\n"] * 3, ["a\n b<ph id='1' x='1'/>c\n"] * 3]
+    text = documents(texts)[name].replace("\r\n", "\n")
+    text = re.sub(
+        "(<x:source|<source|<seg)>", rf'\1 xml:space="{space}">', text
+    )
+    text = text.replace("<tuv", "\n  <tuv")
+    expected = translated(written(tmp_path, text)).replace(b"\n", end.encode())
+    path = written(tmp_path, text.replace("\n", end), "b")
+    assert translated(path) == expected
+    # Where the file is cut between the two characters of a line end, too.
+    monkeypatch.setattr(
+        "keras_deepnmt.data.bilingual_files.xml_reader._PIECE", 1
+    )
+    assert translated(path) == expected
+
+
 def test_a_text_that_looks_like_our_tags_stays_text(tmp_path):
     unit = "<source>a &lt;_1/&gt; <x id='1'/></source>"
     path = written(
