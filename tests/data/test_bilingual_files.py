@@ -17,12 +17,14 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.contents import cut_lines
+from keras_deepnmt.data.bilingual_files.contents import cut_lines, one_line
 from keras_deepnmt.data.bilingual_files.document import (
     Document,
     open_bilingual,
 )
 from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.data.marked_text import MarkedText
+from keras_deepnmt.documents.reading import read_part
 from keras_deepnmt.errors import UserError
 
 GERMAN = Asked("de", "en")
@@ -148,6 +150,23 @@ def documents(texts):
 
 FORMATS = ["xliff 1.2", "xliff 2.0", "tmx"]
 MANY = made_up_texts(500)
+# Codes that stand between two words, that do not, and what is read of these.
+JOINED = {
+    ("a<x id='1'/>b", "a<ph id='1'/>b", "a<ph x='1'>&lt;br/></ph>b"): "a b",
+    (
+        "<g id='1'>a</g><g id='2'>b</g>",
+        "<pc id='1'>a</pc><pc id='2'>b</pc>",
+        "<hi x='1'>a</hi><hi x='2'>b</hi>",
+    ): "a b",
+    (
+        "a<g id='1'>b</g>c, d",
+        "a<pc id='1'>b</pc>c, d",
+        "a<bpt i='1'>&lt;b></bpt>b<ept i='1'/>c, d",
+    ): "abc, d",
+    ("a<x id='1'/>, b", "a<ph id='1'/>, b", "a<ph x='1'/>, b"): "a, b",
+    ("a<x id='1'/> b", "a<ph id='1'/> b", "a <ph x='1'/> b"): "a b",
+    ("東<x id='1'/>京", "東<ph id='1'/>京", "東<ph x='1'/>京"): "東京",
+}
 
 
 def loses_markup(text, draw):
@@ -205,6 +224,26 @@ def test_no_markup_of_500_segments_is_lost_whatever_translates(tmp_path, name):
         re.DOTALL,
     )
     assert added.sub(b"", content) == added.sub(b"", path.read_bytes())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pairs_have_what_a_translator_reads(tmp_path, name):
+    # Items that are text stay in pairs, which `mask_symbols` reads.
+    no_item = re.compile(r"&lt;b&gt;|\{name\}|%s|www\.a\.de")
+    made_up = [[no_item.sub("Hund", t) for t in texts] for texts in MANY[:200]]
+    path = written(tmp_path, documents([*JOINED, *made_up])[name])
+    path.write_bytes(translated(path, translate=str))
+    asked = Asked("de", "en", replace_targets=True)
+    entries = open_bilingual(LineReader(path), asked).entries()
+    pairs = open_bilingual(LineReader(path), asked).pairs()
+    found = []
+    for entry, pair in zip(entries, pairs, strict=True):
+        assert pair.source == pair.target
+        for text in entry.texts:
+            reading = read_part(MarkedText.of(text), 0, len(text))
+            assert pair.source == one_line(reading.text)
+        found.append(pair.source)
+    assert found[: len(JOINED)] == [*JOINED.values()]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
