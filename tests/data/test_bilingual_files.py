@@ -370,6 +370,48 @@ def test_lines_that_are_preserved_are_translated_by_themselves(tmp_path):
     assert b">  EINS\n\n ZWEI<x id='1'/></target>" in translated(path)
 
 
+def marked(*segments):
+    return "".join(
+        f'<mrk mtype="seg" mid="{number}">{text}</mrk> '
+        for number, text in segments
+    )
+
+
+ONE, TWO, THREE = ("Eins.", "One."), ("Zwei.", "Two."), ("Drei.", "Three.")
+
+
+@pytest.mark.parametrize(
+    ("state", "target", "pairs", "left"),
+    [
+        ("", marked((1, "One."), (2, ""), (3, "Drei.")), [ONE], 2),
+        ("", marked((3, "Three."), (1, "One.")), [ONE, THREE], 1),
+        # A copy in such a state is a translation.
+        (
+            ' state="translated"',
+            marked((1, "One."), (2, "<x id='1'/>Two."), (3, "Drei.")),
+            [ONE, TWO, ("Drei.", "Drei.")],
+            0,
+        ),
+        ("", '<mrk mtype="seg">One.</mrk> <mrk mtype="seg"/>', [], 3),
+        ("", "One. Two.", [("Eins. Zwei. Drei.", "One. Two.")], 0),
+    ],
+)
+def test_marked_segments_are_pairs_by_themselves(
+    tmp_path, state, target, pairs, left
+):
+    sources = ["Eins.", "<g id='1'>Zwei.</g>", "Drei."]
+    unit = (
+        f"<trans-unit id='1'><source>{' '.join(sources)}</source><seg-source>"
+        f"{marked(*enumerate(sources, 1))}</seg-source>"
+        f"<target{state}>{target}</target></trans-unit>"
+    )
+    path = written(tmp_path, old_xliff(unit))
+    file = open_bilingual(LineReader(path), GERMAN)
+    assert [pair[1:] for pair in file.pairs()] == pairs
+    expected = {"without a translation": left} if left else {}
+    assert file.left == expected
+
+
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
 @pytest.mark.parametrize("space", ["default", "preserve"])
 @pytest.mark.parametrize("name", FORMATS)

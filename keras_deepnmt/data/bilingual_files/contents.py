@@ -96,6 +96,23 @@ class Content:
             for token in self.tokens
         )
 
+    @property
+    def segments(self) -> "dict[object, Content]":
+        """What is in each element that is marked as a segment, by its `mid`.
+
+        One without a `mid` is the same segment as no other.
+        """
+        found, inside = {}, None
+        for token in self.tokens:
+            if isinstance(token, Code) and token.is_segment:
+                inside = None
+                if token.kind == OPEN:
+                    mid = token.key.attributes.get("mid", token.key)
+                    inside = found[mid] = Content(token.key, token.key.end)
+            elif inside is not None:
+                inside.tokens.append(token)
+        return found
+
     def as_xml(self) -> str:
         """The content in terms of XML, to compare it."""
         return one_line(_as_xml(self.tokens))
