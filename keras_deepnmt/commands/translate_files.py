@@ -86,7 +86,8 @@ def add_options(parser: VerbParser) -> None:
         required=True,
         metavar="DIR",
         help="Folder for the translations: a file for each file, of the same "
-        "name, compressed as that one is, with one line for each line.",
+        "name, compressed if that ends with .gz, .bz2, .xz or .zst, with one "
+        "line for each line.",
     )
     add_workers(parser)
     parser.add_argument(

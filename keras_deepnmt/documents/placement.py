@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from keras_deepnmt.data.kept_items import KeptItem
+from keras_deepnmt.data.tag_tree import TagNode
 from keras_deepnmt.data.word_units import lacks_spaces
 from keras_deepnmt.documents.atoms import (
     CORE,
@@ -20,7 +21,6 @@ from keras_deepnmt.documents.atoms import (
     Atom,
     is_marks,
 )
-from keras_deepnmt.documents.tag_tree import TagNode
 
 
 @dataclass

@@ -1,57 +1,20 @@
 """What a model reads of a text with tags and placeholders."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from keras_deepnmt.data.kept_items import TAG_KINDS, KeptItem, find_kept_items
-from keras_deepnmt.data.word_units import lacks_spaces
+from keras_deepnmt.data.kept_items import TAG_KINDS, KeptItem
+from keras_deepnmt.data.marked_text import MarkedText, separating_tags
 from keras_deepnmt.documents.atoms import (
     ENDS,
     Atom,
     cut_atoms,
     with_final_marks,
 )
-from keras_deepnmt.documents.tag_tree import TagNode, tag_tree
 
 _BRACKETS = {"(": ")", "[": "]", "„": "“", "“": "”", "«": "»", "»": "«"}
 _BRACKETS |= {mark: mark for mark in "\"'"}
-
-
-@dataclass(frozen=True)
-class MarkedText:
-    """A text and what is kept in it.
-
-    Attributes:
-        text: The text as it is given.
-        items: All kept items, in order.
-        tree: Those that are tags, in pairs.
-    """
-
-    text: str
-    items: tuple[KeptItem, ...]
-    tree: tuple[TagNode, ...]
-
-    @classmethod
-    def of(cls, text: str) -> "MarkedText":
-        """Finds the items of a text.
-
-        Example:
-        >>> len(MarkedText.of("ein <b>Hund</b>").items)
-        2
-        """
-        items = find_kept_items(text)
-        tags = [item for item in items if item.kind in TAG_KINDS]
-        return cls(text, tuple(items), tuple(tag_tree(tags)))
-
-    def words(self, begin: int = 0, end: int | None = None) -> list[KeptItem]:
-        """Returns the items between two places that stand for words."""
-        end = len(self.text) if end is None else end
-        return [
-            item
-            for item in self.items
-            if item.kind not in TAG_KINDS and begin <= item.begin < end
-        ]
 
 
 @dataclass
@@ -121,7 +84,7 @@ def read_part(
     words = marked.words(begin, end)
     named = dict(zip(words, symbols, strict=False))
     reader = _Reader(marked.text, begin, end)
-    separating = _separating_tags(marked)
+    separating = separating_tags(marked)
     tag_ends = {
         item.begin: item.end for item in marked.items if item.kind in TAG_KINDS
     }
@@ -153,7 +116,7 @@ def with_stand_ins(marked: MarkedText, word: str) -> Reading:
     'Hallo Wort!'
     """
     reader = _Reader(marked.text, 0, len(marked.text))
-    separating = _separating_tags(marked)
+    separating = separating_tags(marked)
     for item in marked.items:
         reader.read_to(item.begin)
         if item.kind not in TAG_KINDS:
@@ -217,43 +180,3 @@ def _ends(letter: str) -> bool:
         "Pe",
         "Pf",
     )
-
-
-def _separating_tags(marked: MarkedText) -> set[KeptItem]:
-    """Finds the tags in whose place a space is read.
-
-    They stand between two letters: a single tag, such as `<br/>`, or the first
-    one after the end of a pair that another one follows at once.
-    """
-    singles = {node.opening for node in _nodes(marked.tree) if not node.closing}
-    closings = {node.closing for node in _nodes(marked.tree)}
-    found, run = set(), []
-    for item in [*marked.items, None]:
-        if item and run and item.begin == run[-1].end:
-            run.append(item)
-            continue
-        if _separates(marked.text, run, singles, closings):
-            found.add(run[0])
-        run = [item] if item and item.kind in TAG_KINDS else []
-    return found
-
-
-def _separates(text, run, singles, closings) -> bool:
-    if not run or not run[0].begin or run[-1].end == len(text):
-        return False
-    beside = text[run[0].begin - 1] + text[run[-1].end]
-    if beside[0].isspace() or not beside[1].isalnum() or lacks_spaces(beside):
-        return False
-    after_closing = False
-    for tag in run:
-        is_single = tag in singles and tag.kind != "comment"
-        if is_single or (after_closing and tag not in closings):
-            return True
-        after_closing |= tag in closings
-    return False
-
-
-def _nodes(tree: Iterable[TagNode]) -> Iterable[TagNode]:
-    for node in tree:
-        yield node
-        yield from _nodes(node.children)

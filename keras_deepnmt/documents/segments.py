@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from keras_deepnmt.analysis.word_alignments import align_words
 from keras_deepnmt.data.kept_items import TAG_KINDS, find_kept_items
+from keras_deepnmt.data.marked_text import MarkedText
 from keras_deepnmt.data.mask_symbols import mask_symbols
+from keras_deepnmt.data.tag_tree import TagNode, tag_tree
 from keras_deepnmt.data.tags import own_tag, tagged_text, untagged_text
 from keras_deepnmt.documents.placement import (
     AlignedSentence,
@@ -17,13 +19,11 @@ from keras_deepnmt.documents.placement import (
     place_tags,
 )
 from keras_deepnmt.documents.reading import (
-    MarkedText,
     Reading,
     read_part,
     with_stand_ins,
 )
 from keras_deepnmt.documents.sentences import SentenceSplitter
-from keras_deepnmt.documents.tag_tree import TagNode, tag_tree
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.requests import as_sentences
 from keras_deepnmt.translator.results import Hypothesis

@@ -17,12 +17,14 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
-from keras_deepnmt.data.bilingual_files.contents import cut_lines
+from keras_deepnmt.data.bilingual_files.contents import cut_lines, one_line
 from keras_deepnmt.data.bilingual_files.document import (
     Document,
     open_bilingual,
 )
 from keras_deepnmt.data.corpora import LineReader
+from keras_deepnmt.data.marked_text import MarkedText
+from keras_deepnmt.documents.reading import read_part
 from keras_deepnmt.errors import UserError
 
 GERMAN = Asked("de", "en")
@@ -148,6 +150,23 @@ def documents(texts):
 
 FORMATS = ["xliff 1.2", "xliff 2.0", "tmx"]
 MANY = made_up_texts(500)
+# Codes that stand between two words, that do not, and what is read of these.
+JOINED = {
+    ("a<x id='1'/>b", "a<ph id='1'/>b", "a<ph x='1'>&lt;br/></ph>b"): "a b",
+    (
+        "<g id='1'>a</g><g id='2'>b</g>",
+        "<pc id='1'>a</pc><pc id='2'>b</pc>",
+        "<hi x='1'>a</hi><hi x='2'>b</hi>",
+    ): "a b",
+    (
+        "a<g id='1'>b</g>c, d",
+        "a<pc id='1'>b</pc>c, d",
+        "a<bpt i='1'>&lt;b></bpt>b<ept i='1'/>c, d",
+    ): "abc, d",
+    ("a<x id='1'/>, b", "a<ph id='1'/>, b", "a<ph x='1'/>, b"): "a, b",
+    ("a<x id='1'/> b", "a<ph id='1'/> b", "a <ph x='1'/> b"): "a b",
+    ("東<x id='1'/>京", "東<ph id='1'/>京", "東<ph x='1'/>京"): "東京",
+}
 
 
 def loses_markup(text, draw):
@@ -205,6 +224,26 @@ def test_no_markup_of_500_segments_is_lost_whatever_translates(tmp_path, name):
         re.DOTALL,
     )
     assert added.sub(b"", content) == added.sub(b"", path.read_bytes())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pairs_have_what_a_translator_reads(tmp_path, name):
+    # Items that are text stay in pairs, which `mask_symbols` reads.
+    no_item = re.compile(r"&lt;b&gt;|\{name\}|%s|www\.a\.de")
+    made_up = [[no_item.sub("Hund", t) for t in texts] for texts in MANY[:200]]
+    path = written(tmp_path, documents([*JOINED, *made_up])[name])
+    path.write_bytes(translated(path, translate=str))
+    asked = Asked("de", "en", replace_targets=True)
+    entries = open_bilingual(LineReader(path), asked).entries()
+    pairs = open_bilingual(LineReader(path), asked).pairs()
+    found = []
+    for entry, pair in zip(entries, pairs, strict=True):
+        assert pair.source == pair.target
+        for text in entry.texts:
+            reading = read_part(MarkedText.of(text), 0, len(text))
+            assert pair.source == one_line(reading.text)
+        found.append(pair.source)
+    assert found[: len(JOINED)] == [*JOINED.values()]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
@@ -329,6 +368,70 @@ def test_lines_that_are_preserved_are_translated_by_themselves(tmp_path):
     (text,) = Document(path, GERMAN).texts()
     assert text.text == "eins<_1/>zwei<_2/>"
     assert b">  EINS\n\n ZWEI<x id='1'/></target>" in translated(path)
+
+
+def marked(*segments):
+    return "".join(
+        f'<mrk mtype="seg" mid="{number}">{text}</mrk> '
+        for number, text in segments
+    )
+
+
+ONE, TWO, THREE = ("Eins.", "One."), ("Zwei.", "Two."), ("Drei.", "Three.")
+
+
+@pytest.mark.parametrize(
+    ("state", "target", "pairs", "left"),
+    [
+        ("", marked((1, "One."), (2, ""), (3, "Drei.")), [ONE], 2),
+        ("", marked((3, "Three."), (1, "One.")), [ONE, THREE], 1),
+        # A copy in such a state is a translation.
+        (
+            ' state="translated"',
+            marked((1, "One."), (2, "<x id='1'/>Two."), (3, "Drei.")),
+            [ONE, TWO, ("Drei.", "Drei.")],
+            0,
+        ),
+        ("", '<mrk mtype="seg">One.</mrk> <mrk mtype="seg"/>', [], 3),
+        ("", "One. Two.", [("Eins. Zwei. Drei.", "One. Two.")], 0),
+    ],
+)
+def test_marked_segments_are_pairs_by_themselves(
+    tmp_path, state, target, pairs, left
+):
+    sources = ["Eins.", "<g id='1'>Zwei.</g>", "Drei."]
+    unit = (
+        f"<trans-unit id='1'><source>{' '.join(sources)}</source><seg-source>"
+        f"{marked(*enumerate(sources, 1))}</seg-source>"
+        f"<target{state}>{target}</target></trans-unit>"
+    )
+    path = written(tmp_path, old_xliff(unit))
+    file = open_bilingual(LineReader(path), GERMAN)
+    assert [pair[1:] for pair in file.pairs()] == pairs
+    expected = {"without a translation": left} if left else {}
+    assert file.left == expected
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+@pytest.mark.parametrize("space", ["default", "preserve"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_new_lines_end_as_those_of_the_file(
+    tmp_path, monkeypatch, name, space, end
+):
+    texts = [["\n  eins\n\n zwei\n"] * 3, ["a\n b<ph id='1' x='1'/>c\n"] * 3]
+    text = documents(texts)[name].replace("\r\n", "\n")
+    text = re.sub(
+        "(<x:source|<source|<seg)>", rf'\1 xml:space="{space}">', text
+    )
+    text = text.replace("<tuv", "\n  <tuv")
+    expected = translated(written(tmp_path, text)).replace(b"\n", end.encode())
+    path = written(tmp_path, text.replace("\n", end), "b")
+    assert translated(path) == expected
+    # Where the file is cut between the two characters of a line end, too.
+    monkeypatch.setattr(
+        "keras_deepnmt.data.bilingual_files.xml_reader._PIECE", 1
+    )
+    assert translated(path) == expected
 
 
 def test_a_text_that_looks_like_our_tags_stays_text(tmp_path):
@@ -541,6 +644,11 @@ BAD_TABLES = {
         ('{"de": "a"}\n[1]', COLUMNS, "line 2: must be an object with keys"),
         ('{"de": "a"', COLUMNS, "line 1: not valid JSON"),
         ('{"de": "a", "translation": ""}', COLUMNS, "translation already"),
+        (
+            '{"both": {"de": "a", "en": "b"}}',
+            Asked(source_column="both.de", target_column="both.en"),
+            "has a column both.en already",
+        ),
     ],
 }
 

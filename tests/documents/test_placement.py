@@ -14,14 +14,15 @@ import re
 import pytest
 
 from keras_deepnmt.data.kept_items import find_kept_items
+from keras_deepnmt.data.marked_text import MarkedText
+from keras_deepnmt.data.tag_tree import tag_tree
 from keras_deepnmt.documents.placement import (
     AlignedSentence,
     insert_items,
     link_atoms,
     place_tags,
 )
-from keras_deepnmt.documents.reading import MarkedText, read_part
-from keras_deepnmt.documents.tag_tree import tag_tree
+from keras_deepnmt.documents.reading import read_part
 
 STRAIGHT = [(n, n) for n in range(9)]
 

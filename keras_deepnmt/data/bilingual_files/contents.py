@@ -12,6 +12,7 @@ from keras_deepnmt.data.bilingual_files.xml_reader import (
     XmlReader,
     escaped,
 )
+from keras_deepnmt.data.marked_text import MarkedText, separating_tags
 
 OPEN, CLOSE, SINGLE = "open", "close", "single"
 _SPACES = re.compile(r"[ \t\r\n]+")
@@ -74,15 +75,43 @@ class Content:
 
     @property
     def plain(self) -> str:
-        """The text without its codes, in one line."""
-        return one_line("".join(t for t in self.tokens if isinstance(t, str)))
+        """The text without its codes, in one line.
+
+        There are spaces in place of codes where a translator reads them.
+        """
+        text, codes = _tagged(_merged(self.tokens))
+        if codes:
+            marked = MarkedText.of(text)
+            spaces = {tag.begin for tag in separating_tags(marked)}
+            text = _any_of(codes).sub(
+                lambda tag: " " if tag.start() in spaces else "", text
+            )
+        return one_line(text)
 
     @property
     def is_blank(self) -> bool:
         """Whether there is neither text nor a code but for marked segments."""
-        return not self.plain and all(
-            isinstance(token, str) or token.is_segment for token in self.tokens
+        return all(
+            not one_line(token) if isinstance(token, str) else token.is_segment
+            for token in self.tokens
         )
+
+    @property
+    def segments(self) -> "dict[object, Content]":
+        """What is in each element that is marked as a segment, by its `mid`.
+
+        One without a `mid` is the same segment as no other.
+        """
+        found, inside = {}, None
+        for token in self.tokens:
+            if isinstance(token, Code) and token.is_segment:
+                inside = None
+                if token.kind == OPEN:
+                    mid = token.key.attributes.get("mid", token.key)
+                    inside = found[mid] = Content(token.key, token.key.end)
+            elif inside is not None:
+                inside.tokens.append(token)
+        return found
 
     def as_xml(self) -> str:
         """The content in terms of XML, to compare it."""
@@ -112,7 +141,7 @@ class Part:
         """
         if self.text is None:
             return self.raw
-        pattern = re.compile("|".join(map(re.escape, self.codes)) or r"(?!)")
+        pattern = _any_of(self.codes)
         found = pattern.findall(translation)
         if sorted(found) != sorted(self.codes) or not _are_nested(found):
             text = one_line(pattern.sub(" ", translation))
@@ -264,6 +293,12 @@ def _text_part(tokens):
     texts = [token for token in tokens if isinstance(token, str)]
     if not any(letter.isalnum() for text in texts for letter in text):
         return Part(raw)
+    return Part(raw, *_tagged(tokens))
+
+
+def _tagged(tokens):
+    """The text with tags for codes, and the codes by these tags."""
+    texts = [token for token in tokens if isinstance(token, str)]
     name = "_"
     while any(f"<{name}" in text or f"</{name}" in text for text in texts):
         name += "_"
@@ -281,7 +316,11 @@ def _text_part(tokens):
             tag = f"<{'/' * (other in numbers)}{name}{number}>"
         codes[tag] = token.raw
         pieces.append(tag)
-    return Part(raw, "".join(pieces), codes)
+    return "".join(pieces), codes
+
+
+def _any_of(codes):
+    return re.compile("|".join(map(re.escape, codes)) or r"(?!)")
 
 
 def _paired(tokens) -> dict[Code, Code]:

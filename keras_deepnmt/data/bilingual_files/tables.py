@@ -157,7 +157,7 @@ class JsonLinesFile(_Table):
         self.left = Counter()
         for values, number, line, place in self._objects():
             text = self._text("source_column", values, number)
-            new = self._new_column(values, number)
+            new = self._new_column([*values, *_all_keys(values)], number)
             # The closing bracket is the last character but for white space.
             before = line[: line.rindex("}")].rstrip()
             end = place + len(before.encode())

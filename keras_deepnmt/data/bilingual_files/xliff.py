@@ -116,9 +116,29 @@ class XliffFile:
             ):
                 self.left["without a translation"] += 1
             else:
-                yield Pair(
-                    found.element.line, found.source.plain, found.target.plain
-                )
+                yield from self._pairs_of(found)
+
+    def _pairs_of(self, unit):
+        """Yields the pairs of a translated unit: one, or one a segment."""
+        source, target = unit.segmented or unit.source, unit.target
+        segments, translations = source.segments, target.segments
+        if not segments or not translations:
+            yield Pair(unit.element.line, unit.source.plain, target.plain)
+            return
+        may_be_copies = unit.is_approved or unit.state is not None
+        for mid, segment in segments.items():
+            translation = translations.get(mid)
+            if segment.is_blank:
+                self.left["without a source"] += 1
+            elif (
+                translation is None
+                or translation.is_blank
+                or not may_be_copies
+                and translation.as_xml() == segment.as_xml()
+            ):
+                self.left["without a translation"] += 1
+            else:
+                yield Pair(unit.element.line, segment.plain, translation.plain)
 
     def _reason(self, unit):
         if unit.element.inherited("translate", "yes") == "no":

@@ -22,6 +22,7 @@ _PIECE = 1 << 16
 _HEAD_BYTES = 1 << 10
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+_LINE_END = re.compile(rb"\r\n?")
 _PREFIX = re.compile(r"</?([^\s:/>]+:)?")
 _DECLARED = re.compile(
     rb"(?:\xef\xbb\xbf)?<\?xml\s[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)[\"']"
@@ -100,7 +101,8 @@ class XmlReader:
 
     Each item is a tuple of a kind, what it is, and the places where it begins
     and ends. `START` and `END` have an `Element`, `TEXT` a text whose entities
-    are replaced, and `OTHER`, of comments and instructions, `None`.
+    are replaced, with the line ends of the file, and `OTHER`, of comments and
+    instructions, `None`.
 
     Args:
         file: The file.
@@ -236,6 +238,10 @@ class XmlReader:
 
     def _on_text(self, text):
         self._last = begin = self._parser.CurrentByteIndex
+        if text == "\n":
+            # The parser gives each line end by itself, and always as this one.
+            match = _LINE_END.match(self._buffer, begin - self._start)
+            text = match[0].decode() if match else text
         self._items.append((TEXT, text, begin, begin))
 
     def _on_other(self, ending):
