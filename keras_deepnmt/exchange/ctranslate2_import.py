@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.exchange.config_values import section
+from keras_deepnmt.exchange.config_values import length_limits, section
 from keras_deepnmt.exchange.ctranslate2_binary import read_binary
 from keras_deepnmt.exchange.ctranslate2_export import search_options
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
@@ -67,6 +67,8 @@ _DEFAULTS = {
 }
 # Its own options, where no `export.json` says others.
 _SEARCH = {"beam_size": 2, "length_penalty": 1.0}
+# And its `max_decoding_length`, to which the end is added.
+_MOST_TOKENS = 256
 
 
 def is_ctranslate2(path: Path) -> bool:
@@ -458,7 +460,8 @@ def _decoding(folder):
     if file.is_file():
         content = read_json(file, dict[str, Any])
         search = section(content, "search", "search", file)
-    options = search_options(_SEARCH | search)
+    limits = length_limits(_MOST_TOKENS + 1)
+    options = limits | search_options(_SEARCH | search)
     # That of CTranslate2 is another one.
     options.pop("patience", None)
     # Its length penalty is length ** penalty.

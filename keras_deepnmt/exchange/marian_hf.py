@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
-from keras_deepnmt.exchange.config_values import positive_integer
+from keras_deepnmt.exchange.config_values import length_limits, positive_integer
 from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
@@ -492,6 +492,11 @@ def _decoding(folder, given, target) -> dict[str, Any]:
     for patience, stopping in STOPPING.items():
         if given.get("early_stopping") == stopping:
             options["patience"] = patience
+    # The other one counts the token before the first one, too.
+    most = _count(folder, given, "max_new_tokens")
+    most = most or _count(folder, given, "max_length") - 1
+    if most > 0:
+        options |= length_limits(most)
     # Our own exports name limits that depend on the source here.
     file = folder / EXPORT_FILE
     limits = _read_object(file) if file.is_file() else {}

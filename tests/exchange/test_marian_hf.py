@@ -326,10 +326,27 @@ def test_options_of_the_search_come_along(copy):
     change_config(copy, min_new_tokens=None)
     assert load_marian(copy).decoding["min_length"] == 8
     # The limits of length of a folder that this package wrote.
-    assert "max_length_ratio" not in load_marian(copy).decoding
     change_json(copy / "export.json", length_ratio=1.5, extra_tokens=7)
     found = load_marian(copy).decoding
     assert found["max_length_ratio"] == 1.5 and found["max_extra_tokens"] == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (None, None)),
+        # The begin counts there.
+        ({"max_length": 61}, (0.0, 60)),
+        ({"max_length": 61, "max_new_tokens": 7}, (0.0, 7)),
+        # Batches would be small with such a limit for each source.
+        ({"max_length": 512}, (3.0, 50)),
+    ],
+)
+def test_limits_of_length_are_those_of_the_folder(copy, options, expected):
+    change_config(copy, **options)
+    found = load_marian(copy).decoding
+    names = ("max_length_ratio", "max_extra_tokens")
+    assert tuple(map(found.get, names)) == expected
 
 
 def test_defaults_of_older_versions_are_no_other_search(copy):
