@@ -32,3 +32,28 @@ def section(
             f"{value!r}"
         )
     return value
+
+
+# Up to here a limit is no longer than those of short sources by default.
+_SHORT_LIMIT = 100
+
+
+def length_limits(most: int) -> dict[str, Any]:
+    """Returns options for one limit of the lengths of all translations.
+
+    A batch has the fewer sentences the longer their translations may be. So a
+    long limit becomes one that depends on the source, and that only broken
+    translations reach.
+
+    Args:
+        most: number of tokens of a translation, with its end, at least 1.
+
+    Example:
+    >>> length_limits(64)
+    {'max_length_ratio': 0.0, 'max_extra_tokens': 64}
+    >>> length_limits(511)
+    {'max_length_ratio': 3.0, 'max_extra_tokens': 50}
+    """
+    if most <= _SHORT_LIMIT:
+        return {"max_length_ratio": 0.0, "max_extra_tokens": most}
+    return {"max_length_ratio": 3.0, "max_extra_tokens": 50}

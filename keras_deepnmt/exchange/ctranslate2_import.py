@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.exchange.config_values import section
+from keras_deepnmt.exchange.config_values import length_limits, section
 from keras_deepnmt.exchange.ctranslate2_binary import read_binary
+from keras_deepnmt.exchange.ctranslate2_export import search_options
 from keras_deepnmt.exchange.embedding_weights import embedding_weights
 from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
@@ -64,6 +65,10 @@ _DEFAULTS = {
     "eos_token": "</s>",
     "unk_token": "<unk>",
 }
+# Its own options, where no `export.json` says others.
+_SEARCH = {"beam_size": 2, "length_penalty": 1.0}
+# And its `max_decoding_length`, to which the end is added.
+_MOST_TOKENS = 256
 
 
 def is_ctranslate2(path: Path) -> bool:
@@ -455,21 +460,9 @@ def _decoding(folder):
     if file.is_file():
         content = read_json(file, dict[str, Any])
         search = section(content, "search", "search", file)
-    options = {
-        "num_beams": search.get("beam_size", 2),
-        # That of CTranslate2 is length ** penalty.
-        "length_penalty": search.get("length_penalty", 1.0),
-        "length_offset": 0.0,
-        "allow_unknown": not search.get("disable_unk", False),
-    }
-    names = {
-        "min_length": "min_decoding_length",
-        "no_repeat_ngram_size": "no_repeat_ngram_size",
-        "max_length_ratio": "length_ratio",
-        "max_extra_tokens": "extra_tokens",
-    }
-    return options | {
-        ours: search[theirs]
-        for ours, theirs in names.items()
-        if theirs in search
-    }
+    limits = length_limits(_MOST_TOKENS + 1)
+    options = limits | search_options(_SEARCH | search)
+    # That of CTranslate2 is another one.
+    options.pop("patience", None)
+    # Its length penalty is length ** penalty.
+    return options | {"length_offset": 0.0}

@@ -231,7 +231,8 @@ def _tokenizers(config, folder, source, target):
     """Returns how the texts of both sides are cut, for `read_sides`."""
     file = folder / "config.json"
     names, transform = config.get("transforms") or [], "sentencepiece"
-    if source is None or target is None or "bpe" in names:
+    # Without one, files that are given are SentencePiece models.
+    if names or source is None or target is None:
         transform = check_transforms(names, file)
     key = "transforms_configs"
     options = section(config, key, key, file)

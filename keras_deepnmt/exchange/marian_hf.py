@@ -6,6 +6,7 @@ own. Ids of the folder become those of this package: padding, unknown, begin and
 end first, then all others in their order.
 """
 
+import json
 import math
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange.block_names import BlockNames
-from keras_deepnmt.exchange.config_values import positive_integer
+from keras_deepnmt.exchange.config_values import length_limits, positive_integer
 from keras_deepnmt.exchange.engine_folders import EXPORT_FILE
 from keras_deepnmt.exchange.imported_model import ImportedModel
 from keras_deepnmt.exchange.named_tensors import NamedTensors
@@ -94,6 +95,29 @@ STOPPING = {0.0: "never", 1.0: True}
 # Before this version of Transformers its class of Marian took the padding out
 # of the probabilities; since then `renormalize_logits` of the search does.
 _RENORMALIZED_SINCE = (4, 32)
+# Options of the search that this package lacks, and what leaves them out, as
+# `null` and empty values do.
+_NO_SUCH_SEARCH = {
+    "repetition_penalty": 1,
+    "encoder_repetition_penalty": 1,
+    "encoder_no_repeat_ngram_size": 0,
+    "do_sample": False,
+    "penalty_alpha": 0,
+    # Those of this package are not the same.
+    "num_beam_groups": 1,
+    **dict.fromkeys(
+        (
+            "forced_bos_token_id",
+            "forced_decoder_ids",
+            "suppress_tokens",
+            "begin_suppress_tokens",
+            "sequence_bias",
+            "exponential_decay_length_penalty",
+            "force_words_ids",
+            "constraints",
+        )
+    ),
+}
 # Keys that some versions write, and the values that this package can express.
 _FIXED = {
     "scale_embedding": (True,),
@@ -437,32 +461,42 @@ def _decoding(folder, given, target) -> dict[str, Any]:
             "token, since others cannot be imported. Received: "
             f"{sorted(refused)}"
         )
-    repeated = given.get("repetition_penalty")
-    if repeated not in (None, 1):
-        raise UserError(
-            f"{folder}: `repetition_penalty` must be 1, since others cannot be "
-            f"imported. Received: {repeated!r}"
-        )
+    for key, neutral in _NO_SUCH_SEARCH.items():
+        if given.get(key) not in (None, neutral, [], {}):
+            raise UserError(
+                f"{folder}: `{key}` must be {json.dumps(neutral)}, since "
+                f"others cannot be imported. Received: {given[key]!r}"
+            )
     penalty = given.get("length_penalty")
     penalty = 1.0 if penalty is None else penalty
     is_number = isinstance(penalty, int | float)
-    if not is_number or not math.isfinite(penalty):
+    if not is_number or not math.isfinite(penalty) or penalty < 0:
         raise UserError(
-            f"{folder}: `length_penalty` must be a finite number. Received: "
-            f"{penalty!r}"
+            f"{folder}: `length_penalty` must be a finite number of at least "
+            f"0, since others cannot be imported. Received: {penalty!r}"
         )
+    # It counts the token before the first one, and only where the other option
+    # is not there.
+    shortest = max(_count(folder, given, "min_length") - 1, 0)
+    if given.get("min_new_tokens") is not None:
+        shortest = _count(folder, given, "min_new_tokens")
     options = {
         "num_beams": _count(folder, given, "num_beams") or 1,
         # Their length penalty is length ** penalty.
-        "length_penalty": max(float(penalty), 0.0),
+        "length_penalty": float(penalty),
         "length_offset": 0.0,
         "allow_unknown": unknown not in never,
-        "min_length": _count(folder, given, "min_new_tokens"),
+        "min_length": shortest,
         "no_repeat_ngram_size": _count(folder, given, "no_repeat_ngram_size"),
     }
     for patience, stopping in STOPPING.items():
         if given.get("early_stopping") == stopping:
             options["patience"] = patience
+    # The other one counts the token before the first one, too.
+    most = _count(folder, given, "max_new_tokens")
+    most = most or _count(folder, given, "max_length") - 1
+    if most > 0:
+        options |= length_limits(most)
     # Our own exports name limits that depend on the source here.
     file = folder / EXPORT_FILE
     limits = _read_object(file) if file.is_file() else {}

@@ -103,6 +103,8 @@ def export_marian(
             "max_source_length": translator.max_source_length,
             "length_ratio": options.max_length_ratio,
             "extra_tokens": options.max_extra_tokens,
+            # Pieces end words, so that a text ends with a space.
+            "word_ends": translator.target_tokenizer.marks_word_ends,
         }
 
     def check(folder):

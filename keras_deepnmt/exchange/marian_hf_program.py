@@ -18,8 +18,11 @@ from pathlib import Path
 # Nothing but this folder is read.
 os.environ.update(HF_HUB_OFFLINE="1", USE_TF="0", USE_FLAX="0")
 
+import sentencepiece
 import torch
 import transformers
+
+PADDING, BEGIN, END = 0, 2, 3
 
 
 class Model:
@@ -33,6 +36,11 @@ class Model:
             content["extra_tokens"],
         )
         self.longest = content["max_source_length"]
+        self.word_ends = content["word_ends"]
+        # The tokenizer of Transformers leaves unknown tokens out.
+        self.target = sentencepiece.SentencePieceProcessor(
+            model_file=str(folder / "target.spm")
+        )
         transformers.logging.set_verbosity_error()
         load = {"local_files_only": True}
         self.tokenizer = transformers.MarianTokenizer.from_pretrained(
@@ -45,6 +53,13 @@ class Model:
         """Returns the ids of a source, with the end."""
         row = self.tokenizer(text.replace("\0", "")).input_ids[:-1]
         return [*row[: self.longest - 1], self.tokenizer.eos_token_id]
+
+    def text(self, ids):
+        """Returns the text of the ids of a translation."""
+        text = self.target.decode(
+            [n for n in ids if n not in (PADDING, BEGIN, END)]
+        )
+        return text.removesuffix(" ") if self.word_ends else text
 
     @torch.no_grad()
     def translate(self, texts, beam_size=None):
@@ -76,14 +91,11 @@ class Model:
         if beam_size is not None:
             options.update(num_beams=beam_size, early_stopping=beam_size == 1)
         outputs = self.model.generate(**inputs, **options)
-        return self.tokenizer.batch_decode(
-            # Without the token before the first one.
-            [
-                row[1:limit]
-                for row, limit in zip(outputs.tolist(), limits, strict=True)
-            ],
-            skip_special_tokens=True,
-        )
+        # Without the token before the first one.
+        return [
+            self.text(row[1:limit])
+            for row, limit in zip(outputs.tolist(), limits, strict=True)
+        ]
 
     @torch.no_grad()
     def score(self, sources, targets):

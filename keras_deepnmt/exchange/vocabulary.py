@@ -312,10 +312,6 @@ def read_sentencepiece(file: Path) -> bytes:
     return content
 
 
-def _unreadable(file, error):
-    return UserError(f"{file}: cannot be read ({error.strerror}).")
-
-
 def unused_name(name: str, names: Sequence[str]) -> str:
     """Returns a name that is not among others, such as `<<s>>` for `<s>`."""
     while name in names:

@@ -457,7 +457,7 @@ class ServingGraph(SearchOptionAttributes):
             return self._source_tag_lengths.get(self.tag, 0)
         found = tf.zeros(tf.shape(text), tf.int64)
         for tag, length in self._source_tag_lengths.items():
-            begins = rf"(?s)\A\s*{re.escape(tag)}(\s.*)?\z"
+            begins = rf"(?s)\A{_SPACE}*{re.escape(tag)}(?:{_SPACE}.*)?\z"
             is_tagged = tf.strings.regex_full_match(text, begins)
             found = tf.where(is_tagged, tf.constant(length, tf.int64), found)
         return found[:, None]

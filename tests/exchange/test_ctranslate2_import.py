@@ -102,6 +102,11 @@ def test_fewer_bits_become_float32(plain, dtype, tmp_path):
             assert difference > 0
 
 
+def test_a_long_limit_of_the_engine_depends_on_the_source(plain):
+    found = load_ctranslate2(plain).decoding
+    assert (found["max_length_ratio"], found["max_extra_tokens"]) == (3.0, 50)
+
+
 def change_config(folder, **changes):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))

@@ -320,11 +320,65 @@ def test_options_of_the_search_come_along(copy):
     # That of Transformers is neither.
     change_config(copy, early_stopping=False)
     assert "patience" not in load_marian(copy).decoding
+    # It counts the begin, and gives way to the other option.
+    change_config(copy, min_length=9)
+    assert load_marian(copy).decoding["min_length"] == 5
+    change_config(copy, min_new_tokens=None)
+    assert load_marian(copy).decoding["min_length"] == 8
     # The limits of length of a folder that this package wrote.
-    assert "max_length_ratio" not in load_marian(copy).decoding
     change_json(copy / "export.json", length_ratio=1.5, extra_tokens=7)
     found = load_marian(copy).decoding
     assert found["max_length_ratio"] == 1.5 and found["max_extra_tokens"] == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, (None, None)),
+        # The begin counts there.
+        ({"max_length": 61}, (0.0, 60)),
+        ({"max_length": 61, "max_new_tokens": 7}, (0.0, 7)),
+        # Batches would be small with such a limit for each source.
+        ({"max_length": 512}, (3.0, 50)),
+    ],
+)
+def test_limits_of_length_are_those_of_the_folder(copy, options, expected):
+    change_config(copy, **options)
+    found = load_marian(copy).decoding
+    names = ("max_length_ratio", "max_extra_tokens")
+    assert tuple(map(found.get, names)) == expected
+
+
+def test_defaults_of_older_versions_are_no_other_search(copy):
+    expected = load_marian(copy).decoding
+    change_config(
+        copy,
+        **{"do_sample": False, "num_beam_groups": 1, "min_length": 0},
+        **{"encoder_no_repeat_ngram_size": 0, "forced_bos_token_id": None},
+        **{"repetition_penalty": 1.0, "suppress_tokens": [], "top_k": 50},
+        **{"sequence_bias": None, "forced_eos_token_id": 0},
+    )
+    assert load_marian(copy).decoding == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "neutral"),
+    [
+        ("length_penalty", -1.0, "a finite number of at least 0"),
+        ("forced_bos_token_id", 0, "null"),
+        ("num_beam_groups", 2, "1"),
+        ("do_sample", True, "false"),
+        ("encoder_no_repeat_ngram_size", 3, "0"),
+        ("suppress_tokens", [7], "null"),
+        ("begin_suppress_tokens", [7], "null"),
+        ("sequence_bias", [[[7], -9.0]], "null"),
+    ],
+)
+def test_a_search_that_this_package_lacks_is_refused(copy, key, value, neutral):
+    change_json(copy / "generation_config.json", **{key: value})
+    message = re.escape(f"`{key}` must be {neutral}, since others cannot be")
+    with pytest.raises(UserError, match=message):
+        load_marian(copy)
 
 
 def change_tensors(folder, change):
@@ -364,7 +418,7 @@ FC1 = "model.encoder.layers.1.fc1.weight"
         ),
         (
             lambda f: change_config(f, length_penalty="x"),
-            "`length_penalty` must be a finite number. Received: 'x'",
+            "`length_penalty` must be a finite number .*Received: 'x'",
         ),
         (
             lambda f: change_config(f, num_beams="4"),

@@ -5,7 +5,10 @@ itself."""
 
 import json
 import re
+import runpy
+import sys
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -137,6 +140,19 @@ def test_models_of_other_kinds(
     check_read_again(translator, folder, tmp_path)
     is_joint = not (folder / "target_vocab.json").exists()
     assert is_joint == arguments.get("shared", False)
+
+
+def test_its_program_writes_texts_as_this_package_does(separate, monkeypatch):
+    translator, folder = separate
+    for name in ("torch", "transformers"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    program = runpy.run_path(folder / "translate.py")
+    texts = ["a dog", "a 日本 dog", "日 the", "the 日"]
+    rows = translator.target_tokenizer.encode(texts)
+    expected = translator.target_tokenizer.decode(rows)
+    assert all("⁇" in text for text in expected[1:])
+    model = program["Model"](folder)
+    assert [model.text([*row, 3, 0, 0]) for row in rows] == expected
 
 
 def test_it_says_what_transformers_reads(separate):

@@ -277,6 +277,21 @@ def test_words_are_cut_by_codes_as_eole_does(eole, made, tmp_path):
     assert imported.target_proto == imported.source_proto
 
 
+def test_files_that_are_given_leave_no_transform_of_eole_out(eole):
+    file = eole / "config.json"
+    config = json.loads(file.read_text())
+    names = ["uppercase", "prefix", "onmt_tokenize"]
+    file.write_text(json.dumps(config | {"transforms": names}))
+    given = [eole / "cut.model"] * 2
+    with pytest.raises(UserError, match="must be.*: uppercase, prefix, onmt_"):
+        load_eole(eole, *given)
+    # They say it all where the model names no transform.
+    file.write_text(json.dumps(config | {"transforms": []}))
+    assert load_eole(eole, *given).target_proto
+    with pytest.raises(UserError, match="`transforms` must be .*: none"):
+        load_eole(eole, given[0])
+
+
 @pytest.mark.thorough
 def test_opennmt_py_is_imported(opennmt, made, tmp_path):
     file, _ = opennmt

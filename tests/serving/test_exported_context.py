@@ -41,7 +41,8 @@ def test_a_context_is_shortened_before_the_sentence(tokenizer, tag, longest):
     if tag == "own":
         # In the text, of sentences with one.
         tag = None
-        marks = ["<2de> ", " <2de> ", "<2de>", ""]
+        spaces = ["<2de>\u00a0", "\u3000<2de> "]
+        marks = ["<2de> ", " <2de> ", "<2de>", "", *spaces]
         texts += [f"{draw.choice(marks)}{text}" for text in texts]
     size = tokenizer.vocabulary_size
     model = ToyModel(size, size, max_length=90)
