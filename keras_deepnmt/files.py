@@ -142,6 +142,28 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
 
 
+def writable_file(path: str | Path) -> Path:
+    """Returns the file that a path names, links followed.
+
+    For a file that is written after long work: what is refused here would only
+    be found at its end.
+
+    Raises:
+        UserError: if there is no such folder, or `path` is a folder.
+
+    Example:
+    >>> writable_file(".")
+    Traceback (most recent call last):
+    ...
+    keras_deepnmt.errors.UserError: .: cannot be written (is a folder).
+    """
+    file = Path(path).resolve()
+    if file.is_dir() or not file.parent.is_dir():
+        kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
+        raise UserError(f"{path}: cannot be written ({kind}).")
+    return file
+
+
 def keep_modes(old: Path, new: Path) -> None:
     """Gives a new file or folder, and all in it, the modes of an old one."""
     for place in (new, *new.rglob("*")):

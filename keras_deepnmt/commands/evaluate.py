@@ -23,11 +23,7 @@ from keras_deepnmt.commands.options.given_lines import (
     GivenLines,
     add_given_lines,
 )
-from keras_deepnmt.commands.options.output_file import (
-    is_device,
-    open_output,
-    writable_file,
-)
+from keras_deepnmt.commands.options.output_file import is_device, open_output
 from keras_deepnmt.commands.options.own_code import add_import
 from keras_deepnmt.commands.options.parser import VerbParser
 from keras_deepnmt.commands.options.scoring import (
@@ -41,7 +37,7 @@ from keras_deepnmt.commands.terminal.console import Console, progress_bar
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.commands.terminal.quiet_import import import_backend
 from keras_deepnmt.errors import UserError, UserErrors
-from keras_deepnmt.files import as_line
+from keras_deepnmt.files import as_line, writable_file
 from keras_deepnmt.terminal_text import table_text
 
 if TYPE_CHECKING:

@@ -67,26 +67,23 @@ def run(options: Namespace) -> None:
         options.output
         or output_folder(find_run_folder(options.runs[0])) / "report.html"
     )
-    if output.is_dir() or not output.parent.is_dir():
-        raise UserError(
-            f"{output}: cannot be written. Give a file in an existing folder."
-        )
     console = Console(options.quiet)
     lines = GivenLines(options)
     asked = lines.read()
-    start_backend()
-    from keras_deepnmt.analysis import report
-    from keras_deepnmt.runs.checkpoints import load_model
-
-    check_roles(options, map(load_model, options.runs))
-    page = report(
-        options.runs,
-        num_resamples=options.resamples,
-        on_stage=console.print_stage,
-        on_loaded=lines.check,
-        **asked,
-        **analyzed_sentences(options),
-    )
+    # Before the work, so that a file that cannot be written costs none.
     with open_output(str(output)) as file:
+        start_backend()
+        from keras_deepnmt.analysis import report
+        from keras_deepnmt.runs.checkpoints import load_model
+
+        check_roles(options, map(load_model, options.runs))
+        page = report(
+            options.runs,
+            num_resamples=options.resamples,
+            on_stage=console.print_stage,
+            on_loaded=lines.check,
+            **asked,
+            **analyzed_sentences(options),
+        )
         file.write(page)
     print(output)

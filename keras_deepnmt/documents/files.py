@@ -11,7 +11,7 @@ from keras_deepnmt.data.bilingual_files.document import WITH_MARKUP, Document
 from keras_deepnmt.data.compression import packed
 from keras_deepnmt.documents.segments import translate_segments
 from keras_deepnmt.documents.sentences import SentenceSplitter
-from keras_deepnmt.files import atomic_file
+from keras_deepnmt.files import atomic_file, writable_file
 
 if TYPE_CHECKING:
     from keras_deepnmt.translator import Translator
@@ -78,8 +78,9 @@ def translate_document(
 
     Raises:
         UserError: if the document is damaged or not what was asked for, or an
-            argument is not for its format, before anything is translated, or if
-            the output cannot be written.
+            argument is not for its format, or the output is a folder or in
+            none that exists; all before anything is translated.
+        OSError: if the output cannot be written for another reason.
 
     Example:
     >>> from keras_deepnmt import Translator
@@ -90,6 +91,7 @@ def translate_document(
     >>> Path("b.tsv").read_text().split("\t")
     ['de', 'translation']
     """
+    destination = writable_file(output)
     asked = Asked(
         *(source_language, target_language, source_column, target_column),
         replace_targets,
@@ -113,7 +115,7 @@ def translate_document(
             )
 
     with (
-        atomic_file(Path(output).resolve()) as temporary,
+        atomic_file(destination) as temporary,
         open(temporary, "wb") as file,
         packed(file, output) as content,
     ):

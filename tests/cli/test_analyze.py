@@ -102,7 +102,7 @@ def test_what_cannot_be_analysed_is_refused(refused, runs):
     assert "given together" in refused("analyze", "first", "--source", "x")
     assert "given more than once" in refused("report", "first", "first")
     error = refused("report", "first", "--output", "missing/report.html")
-    assert "existing folder" in error
+    assert "missing/report.html: cannot be written (no folder" in error
 
 
 @pytest.mark.parametrize("verb", ["analyze", "report"])
@@ -117,6 +117,18 @@ def test_a_missing_package_is_told_before_the_work(
     error = refused(verb, "first")
     assert "needs the package matplotlib" in error
     assert 'pip install "keras_deepnmt[analysis]"' in error
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    refused, runs, monkeypatch
+):
+    def fail(*args, **options):
+        raise AssertionError("No report must be made.")
+
+    monkeypatch.setattr(Translator, "load", fail)
+    # Its own name is short enough; that of the file beside it is not.
+    name = "r" * 250
+    assert "File name too long" in refused("report", "first", "-o", name)
 
 
 @pytest.mark.thorough

@@ -540,6 +540,19 @@ def test_a_record_that_was_changed_is_not_gone_on_from(tmp_path):
     assert (tmp_path / "out").read_text() == "one\n"
 
 
+def test_the_output_of_a_document_from_a_pipe_is_opened_before_the_work(
+    tmp_path,
+):
+    output = str(tmp_path / "none" / "b.xlf")
+    options = SimpleNamespace(
+        input=None, output=output, alignments=None, restart=False
+    )
+    document = object()  # which is neither translated nor written
+    files = resumption.Resumption(options, document).open_files()
+    with pytest.raises(UserError, match=r"b\.xlf: cannot be written"), files:
+        pytest.fail("The work has begun.")
+
+
 def test_two_commands_do_not_write_one_file(refused, digits, lines):
     words = ["translate", digits / "run", "-i", lines / "in", "-o"]
     with PartFiles([str(lines / "out")]) as parts:

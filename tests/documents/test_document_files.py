@@ -116,3 +116,15 @@ def test_a_wrong_document_leaves_nothing_behind(tmp_path, plain):
     with pytest.raises(UserError, match="a.xlf, line 3: not well-formed"):
         translate_document(plain, tmp_path / "a.xlf", tmp_path / "b.xlf")
     assert [file.name for file in tmp_path.iterdir()] == ["a.xlf"]
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
+    (tmp_path / "a.xlf").write_text(xliff(["eins"]))
+    (tmp_path / "folder").mkdir()
+    translator = None  # which nothing asks to translate
+    for output, reason in (
+        (tmp_path / "folder", "folder: cannot be written (is a folder)"),
+        (tmp_path / "none" / "b.xlf", "b.xlf: cannot be written (no folder"),
+    ):
+        with pytest.raises(UserError, match=re.escape(reason)):
+            translate_document(translator, tmp_path / "a.xlf", output)

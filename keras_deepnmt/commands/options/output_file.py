@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from keras_deepnmt.commands.options.parser import VerbParser
-from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import atomic_file
+from keras_deepnmt.files import atomic_file, writable_file
 
 
 def add_output(parser: VerbParser) -> None:
@@ -60,16 +59,3 @@ def is_device(path: str) -> bool:
     """Whether there is a pipe or a device of this name."""
     given = Path(path)
     return given.exists() and not given.is_file() and not given.is_dir()
-
-
-def writable_file(path: str) -> Path:
-    """Returns the file that a path names, links followed.
-
-    Raises:
-        UserError: if there is no such folder, or `path` is a folder.
-    """
-    file = Path(path).resolve()
-    if file.is_dir() or not file.parent.is_dir():
-        kind = "is a folder" if file.is_dir() else f"no folder {file.parent}"
-        raise UserError(f"{path}: cannot be written ({kind}).")
-    return file

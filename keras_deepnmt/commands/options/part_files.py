@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from keras_deepnmt.commands.options.output_file import writable_file
 from keras_deepnmt.commands.terminal.failures import explain
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import (
@@ -18,6 +17,7 @@ from keras_deepnmt.files import (
     keep_modes,
     lock_folder,
     open_unlinked,
+    writable_file,
     write_json,
 )
 from keras_deepnmt.json_files import read_json

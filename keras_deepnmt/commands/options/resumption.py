@@ -151,13 +151,16 @@ class Resumption:
     @contextlib.contextmanager
     def _lines_of_document(self):
         """Opens a temporary file, of which the document is written."""
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", prefix="deepnmt-lines-"
-        ) as lines:
+        with (
+            # Before the work, so that a wrong one costs none.
+            open_output(self._options.output) as output,
+            tempfile.NamedTemporaryFile(
+                "w", encoding="utf-8", newline="\n", prefix="deepnmt-lines-"
+            ) as lines,
+        ):
             yield lines
             lines.flush()
-            with open_output(self._options.output) as output:
-                self._document.write(Path(lines.name), output.buffer)
+            self._document.write(Path(lines.name), output.buffer)
 
     def skip(
         self,
