@@ -1,5 +1,7 @@
 """`deepnmt analyze`: figures of what a run's model has learned."""
 
+from pathlib import Path
+
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.analyzed_sentences import (
@@ -19,7 +21,9 @@ from keras_deepnmt.commands.options.parser import (
 )
 from keras_deepnmt.commands.terminal.console import Console
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import working_folder
 from keras_deepnmt.suggestions import did_you_mean
+from keras_deepnmt.trained import find_run_folder, output_folder
 
 EXAMPLE = """
 deepnmt analyze runs/demo
@@ -76,10 +80,14 @@ def run(options: Namespace) -> None:
     # A missing package is reported before the analyses, which may take long.
     import matplotlib.figure  # noqa: F401
 
+    folder = Path(
+        options.output
+        or output_folder(find_run_folder(options.run)) / "figures"
+    )
+    _check_folder(folder)
     console = Console(options.quiet)
     start_backend()
     from keras_deepnmt.analysis import AnalyzedRun, analyze, save_figures
-    from keras_deepnmt.trained import output_folder
 
     run = AnalyzedRun(options.run, **analyzed_sentences(options))
     check_roles(options, [run.model])
@@ -88,6 +96,20 @@ def run(options: Namespace) -> None:
         options.what,
         lambda each: console.print_stage(f"{each.name}: {each.summary}"),
     )
-    folder = options.output or output_folder(run.run.directory) / "figures"
     for file in save_figures(figures, folder):
         print(file)
+
+
+def _check_folder(folder):
+    """Refuses a folder that cannot be written, before the work."""
+    existing = folder
+    while not existing.exists():
+        existing = existing.parent
+    try:
+        with working_folder(existing / "figures"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}). Name another "
+            "folder by --output."
+        ) from error

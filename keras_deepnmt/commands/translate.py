@@ -234,6 +234,8 @@ def run(options: Namespace) -> None:
                 name,
                 options.errors,
                 warnings,
+                # A command that goes on searches whole windows.
+                whole_windows=resumption.keeps,
             )
         windows = windows_with_terms(
             options, translator, windows, has_languages
@@ -447,10 +449,10 @@ def _translate(
     segments,
     resumption,
 ):
-    # Reading a window adds warnings, which belong to its lines.
-    number, warned = resumption.number, warnings.state
+    number = resumption.number
+    # Before a window is read, which may add warnings of its lines, or fail.
+    resumption.keep(number, warnings.state)
     for texts in windows:
-        resumption.keep(number, warned)
         translator = translators.choose(texts)
         asked = given.take(len(texts), translator)
         resumption.begin_next(texts, asked)
@@ -489,8 +491,7 @@ def _translate(
         number += len(texts)
         if is_typed():
             warnings.print()  # at once, to the person who typed the line
-        warned = warnings.state
-    resumption.keep(number, warned)
+        resumption.keep(number, warnings.state)
 
 
 def _advance(advance, share, resumption, number):

@@ -131,6 +131,20 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     assert "File name too long" in refused("report", "first", "-o", name)
 
 
+def test_figures_that_cannot_be_written_are_refused_before_the_work(
+    refused, runs, monkeypatch
+):
+    def fail(*args, **options):
+        raise AssertionError("No figure must be made.")
+
+    monkeypatch.setattr(Translator, "load", fail)
+    (runs / "file").write_text("mine")
+    for folder in ("file", "file/figures"):
+        error = refused("analyze", "first", "-o", folder)
+        assert f"{folder}: cannot be written (Not a directory)" in error
+    assert (runs / "file").read_text() == "mine"
+
+
 @pytest.mark.thorough
 def test_a_report_is_one_page_with_everything(deepnmt, runs):
     change_recipe(runs / "second", seed=5)

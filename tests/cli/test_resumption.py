@@ -473,6 +473,41 @@ def test_a_line_that_is_not_utf8_keeps_the_lines_before(
     assert (lines / "out").read_bytes() == b"".join(texts)
 
 
+def test_lines_beside_one_that_is_not_utf8_are_searched_once(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[90] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    words = ["translate", digits / "run", "-i", "in", "-o", "out", *GREEDY]
+    done = deepnmt(*words, "--batch-size", "1")
+    assert done.code == 2 and "in, line 91: not UTF-8" in done.err
+    assert "64 lines are finished, in out.part; the same" in done.err
+    assert sum(batches) == 64
+    done = deepnmt(*words, "--batch-size", "1", "--errors", "replace")
+    # An empty line is not searched.
+    assert done.code == 0 and sum(batches) == len(texts) - texts.count(b"\n")
+
+
+def test_other_errors_are_named_where_they_change_finished_lines(
+    deepnmt, refused, digits, lines, echoes, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    texts = (lines / "in").read_bytes().splitlines(keepends=True)
+    texts[10] = b"\xff\n"
+    (lines / "in").write_bytes(b"".join(texts))
+    words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
+    echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
+    assert deepnmt(*words, "--errors", "skip").code == 130
+    done = deepnmt(*words, "--errors", "replace")
+    assert done.code == 2
+    assert "--errors replace: out.part was begun with --errors skip" in done.err
+    assert "line 11: not UTF-8" in refused(*words)
+    echoes.stop_at = None
+    assert deepnmt(*words, "--errors", "skip").code == 0
+
+
 def test_a_restart_begins_again(deepnmt, refused, lines, stopped, echoes):
     assert deepnmt(*stopped, "--num-beams", "3", "--restart").code == 0
     assert sum(map(len, echoes)) == 150

@@ -1,5 +1,6 @@
 """The options for an input that is a document, and what becomes of it."""
 
+import io
 import itertools
 import logging
 from array import array
@@ -111,6 +112,9 @@ class DocumentInput:
             format,
         )
         self._output = options.output
+        # Says now that a package for its compression is missing.
+        with packed(io.BytesIO(), options.output or ""):
+            pass
         # All of it is read before anything is written.
         self.lines = array("Q", (t.line for t in self._document.texts()))
         self._left = dict(self._document.left)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 # Paths, options that change no result, and what is compared in another form.
-# `errors` only matters for later lines than those that are finished.
+# `errors` changes no line that is UTF-8.
 _NOT_COMPARED = (
     *("runs", "checkpoint", "input", "output", "errors", "quiet", "restart"),
     *("rerank", "rerank_reverse"),
@@ -76,6 +76,7 @@ class Resumption:
         document: the input, if it is no plain text: lines are its texts.
 
     Attributes:
+        keeps: whether finished lines stay in `OUTPUT.part`.
         number: how many lines of the input are finished.
         batches: results of the batches of the next lines that are searched, for
             `Translator.translate_nbest`; `None` if nothing is kept.
@@ -92,14 +93,14 @@ class Resumption:
         self._paths = [options.output]
         if options.alignments is not None:
             self._paths.append(options.alignments)
-        self._keeps = (
+        self.keeps = (
             not any(
                 path in (None, "-") or is_device(path) for path in self._paths
             )
             and options.input not in (None, "-")
             and is_text_file(options.input)
         )
-        if options.restart and not self._keeps:
+        if options.restart and not self.keeps:
             raise UserError(
                 "--restart needs an --input and an --output that are files; "
                 "otherwise nothing of an interrupted command is kept."
@@ -120,7 +121,7 @@ class Resumption:
 
         The first is that of --output. They get their names at the end.
         """
-        if self._keeps:
+        if self.keeps:
             finish = self._document and self._document.finish
             with PartFiles(self._paths, finish) as self._parts:
                 try:
@@ -217,6 +218,7 @@ class Resumption:
             self.number += len(texts)
         for name, digest in state["sha256"].items():
             if self._hexdigests().get(name) != digest:
+                self._refuse_other_errors(name, state)
                 raise UserError(
                     f"{name}: the first {state['lines']:,} lines are not "
                     f"those of which {self._options.output}.part was made. Put "
@@ -243,6 +245,17 @@ class Resumption:
         )
         return True
 
+    def _refuse_other_errors(self, name, state):
+        """Names `--errors`, if lines may differ by it alone."""
+        errors, before = self._options.errors, state.get("errors", "strict")
+        # With `strict` all finished lines are UTF-8.
+        if name == "--input" and before not in ("strict", errors):
+            raise UserError(
+                f"--errors {errors}: {self._options.output}.part was begun "
+                f"with --errors {before}, and a line of it is another one now. "
+                f"Give --errors {before}, or --restart to begin again."
+            )
+
     def add(
         self, texts: Sequence[str], given: Mapping[str, Sequence[Any]]
     ) -> None:
@@ -263,6 +276,7 @@ class Resumption:
         self._state = {
             "lines": number,
             "sha256": self._hexdigests(),
+            "errors": self._options.errors,
             "translators": [one.state for one in self._translators],
             "warnings": warned,
         }

@@ -119,6 +119,7 @@ def decode_windows(
     name: str,
     errors: str,
     warnings: LineWarnings,
+    whole_windows: bool = False,
 ) -> Iterator[list[str]]:
     """Decodes the lines of each window as UTF-8.
 
@@ -126,6 +127,7 @@ def decode_windows(
     after the lines before it were yielded, `"replace"` to replace each invalid
     byte by U+FFFD, or `"skip"` for an empty line instead. The last two add the
     line to `warnings`. `name` is the name of the input in an error message.
+    With `whole_windows`, the lines before it in its window are not yielded.
     """
     number = 0
     for lines in windows:
@@ -136,7 +138,7 @@ def decode_windows(
                 texts.append(line.decode("utf-8"))
             except UnicodeDecodeError as error:
                 if errors == "strict":
-                    if texts:
+                    if texts and not whole_windows:
                         yield texts
                     raise UserError(_describe(error, name, number)) from error
                 warnings.add(number, NOT_UTF8[errors])
