@@ -152,6 +152,30 @@ def test_each_model_of_a_reranking_has_its_own_tag(translator, tokenizers):
         np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
+def test_a_tag_in_the_line_is_for_models_that_know_it(translator, tokenizers):
+    own = translator.replaced(training_tags=TAGS)
+    tagged = own.replaced(tag="<2de>")
+    texts, hypothesis = ["a dog", ""], Hypothesis("dog", -1.0, -2.0, (3,))
+    nbest = [[hypothesis], [replace(hypothesis, text="")]]
+    bilingual = make_translator(tokenizers[1], seed=2)
+    expected = Reranker(tagged, [bilingual, tagged], [bilingual])
+    found = Reranker(own, [bilingual, own], [bilingual])
+    for rows, others in zip(
+        found.features(["<2de> a dog", "<2de>"], nbest),
+        expected.features(texts, nbest),
+        strict=True,
+    ):
+        np.testing.assert_allclose(rows, others, rtol=1e-5)
+    # A tag of the model's own takes the place of that of the line.
+    french = own.replaced(tag="<2fr>")
+    (found,), (others,) = (
+        Reranker(translator, [french]).features([text], nbest[:1])
+        for translator, text in ((own, "<2de> a dog"), (tagged, "a dog"))
+    )
+    np.testing.assert_allclose(found, others, rtol=1e-5)
+
+
 def test_a_model_that_the_tag_makes_too_long_does_not_score(translator):
     text = "two men read the old book"
     nbest = translator.translate_nbest([text], 1)
