@@ -125,7 +125,7 @@ class BatchDecoder:
 
         `num_sentences` has for each shape its rows, its length and the
         sentences searched so far, and `shapes` those that are compiled with
-        what for, see `StagedSearch`.
+        what for, see `StagedSearch`; `scored` has those of scoring.
         """
         return {
             "num_sentences": [
@@ -134,6 +134,9 @@ class BatchDecoder:
             ],
             "shapes": [
                 [*shape, name] for shape, name in self._search.few_shapes.used
+            ],
+            "scored": [
+                [*shape, name] for shape, name in self._scored_shapes.used
             ],
         }
 
@@ -149,6 +152,11 @@ class BatchDecoder:
         self._search.few_shapes.used = [
             ((rows, length), name) for rows, length, name in state["shapes"]
         ]
+        # A state for searches alone changes nothing for scoring.
+        if "scored" in state:
+            self._scored_shapes.used = [
+                (tuple(shape), name) for *shape, name in state["scored"]
+            ]
 
     def steady_state(
         self, options: SearchOptions, given: Mapping[str, np.ndarray]

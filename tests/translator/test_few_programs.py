@@ -124,6 +124,23 @@ def test_a_translator_that_goes_on_uses_the_same_programs(make, few):
 
 
 @pytest.mark.thorough
+def test_a_translator_that_goes_on_scores_by_the_same_programs(make, few):
+    first, second = make(True), make(True)
+    texts = [" ".join((TEXT.split() * 5)[:length]) for length in (1, 30, 4, 60)]
+    for text in texts:
+        first.score(text, text)
+    state = json.loads(json.dumps(first.search_state))
+    assert len(state["scored"]) == MOST
+    second.search_state = state
+    # Padded to the second shape, which this translator has not compiled.
+    first.score(texts[2] * 3, TEXT)
+    second.score(texts[2] * 3, TEXT)
+    assert second.search_state == first.search_state == state
+    second.search_state = second.steady_search_state()
+    assert second.search_state["scored"] == state["scored"]
+
+
+@pytest.mark.thorough
 def test_draws_are_those_of_a_compiled_search(make, few):
     """A plain graph draws other random numbers."""
     translator, words = make(True), TEXT.split()
