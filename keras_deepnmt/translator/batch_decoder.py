@@ -348,9 +348,7 @@ class BatchDecoder:
         max_length = longest_output(source_ids.shape[1], options)
         max_length = max(max_length, _room_for(given))
         if plan is None:
-            plan = self._search.count(
-                source_ids, options, _name(options, given)
-            )
+            plan = self._search.count(source_ids, _name(options, given))
         self._shapes.wait_for(source_ids.shape)
         return self._search(
             source_ids,
@@ -421,7 +419,7 @@ class BatchDecoder:
         if self._is_compiled:
             shape = self._search.few_shapes.choose(shape, name)
         source_ids = padded_batch(rows, *shape)
-        return shape, self._search.count(source_ids, options, name)
+        return shape, self._search.count(source_ids, name)
 
     def _begin(
         self,
