@@ -25,7 +25,7 @@ from keras_deepnmt.analysis.surface_fusion import surface_share_figures
 from keras_deepnmt.analysis.word_alignments import (
     MeanAttention,
     first_word,
-    num_tag_tokens,
+    tag_lengths,
     tag_starts,
 )
 from keras_deepnmt.data.word_units import word_spans
@@ -214,8 +214,11 @@ class Inspector:
             )
         )
         # Without the tag and the end tokens, as in `align_words`.
-        first = num_tag_tokens(translator)
-        best = first + weights[:-1, first:-1].argmax(-1)
+        (first,) = tag_lengths(translator, [source])
+        of_words = weights[:-1, first:-1]
+        if not of_words.size:  # a line of a tag alone
+            return found
+        best = first + of_words.argmax(-1)
         (tagged,) = translator.tagged([source])
         (tag,) = translator.target_tags([source])
         starts = tag_starts(translator, tag)

@@ -89,7 +89,7 @@ def replace_unknown(
         (source[:longest], target)
         for source, target in zip(source_rows, target_rows, strict=True)
     ]
-    aligned_rows = align_tokens(translator, rows, layer)
+    aligned_rows = align_tokens(translator, given, rows, layer)
     for place, text, tag, pair, aligned in zip(
         places, texts, tags, rows, aligned_rows, strict=True
     ):

@@ -56,7 +56,8 @@ def align_words(
         word)`, both counted from 0, in order; empty where a text is empty, or
         longer than the model's position range or the translator's
         `max_source_length`. Words are those of the text as
-        it is given; no word is aligned with the translator's tag.
+        it is given; no word is aligned with a tag, that of the translator or
+        the sentence's own.
 
     Raises:
         ValueError: if the lists differ in length, or a model has no such block
@@ -87,7 +88,7 @@ def align_words(
         sources,
         tags,
         *texts,
-        align_tokens(translator, rows, layer),
+        align_tokens(translator, sources, rows, layer),
         strict=True,
     ):
         starts = tag_starts(translator, tag)
@@ -111,39 +112,44 @@ def align_words(
 
 def align_tokens(
     translator: "Translator",
+    sources: Sequence[str],
     rows: Sequence[tuple[Sequence[int], Sequence[int]]],
     layer: int | None = None,
 ) -> list[list[tuple[int, int]]]:
     """Aligns the tokens of translations with those of their sources.
 
     Args:
-        translator: Translator. If it has a tag, the sources begin with it, and
-            no token is aligned with it.
-        rows: Pairs of source and target ids, without special ids.
+        translator: Translator. No token is aligned with a tag, its own or that
+            of a sentence.
+        sources: Sentences, without the translator's tag.
+        rows: For each the source and target ids, without special ids, the
+            source's with the translator's tag.
         layer: as in `align_words`.
 
     Returns:
         For each pair the positions `(source token, target token)`, one for each
-        target token; none where a row is empty, or longer than the model's
-        position range or the translator's `max_source_length`.
+        target token; none where a row is empty or a tag alone, or longer than
+        the model's position range or the translator's `max_source_length`.
 
     Raises:
         ValueError: if a model has no such block or no attention to the source.
 
     Example:
-    >>> align_tokens(translator, [([7, 8], [9, 10, 11])])
+    >>> align_tokens(translator, ["a dog"], [([7, 8], [9, 10, 11])])
     [[(0, 0), (1, 1), (1, 2)]]
     """
     attention = MeanAttention(translator.model, layer)
-    tag_length = num_tag_tokens(translator)
+    in_tags = tag_lengths(translator, sources)
     limits = translator.max_source_length, translator.model.max_length
     found: list[list[tuple[int, int]]] = [[] for _ in rows]
     fitting = [
         place
         for place, pair in enumerate(rows)
         if all(
-            0 < len(ids) and (limit is None or len(ids) < limit)
-            for ids, limit in zip(pair, limits, strict=True)
+            least < len(ids) and (limit is None or len(ids) < limit)
+            for ids, least, limit in zip(
+                pair, (in_tags[place], 0), limits, strict=True
+            )
         )
     ]
     lengths = [max(map(len, rows[place])) + 1 for place in fitting]
@@ -152,7 +158,9 @@ def align_tokens(
     ):
         places = [fitting[number] for number in batch]
         positions = _align_positions(
-            attention, [rows[place] for place in places], tag_length
+            attention,
+            [rows[place] for place in places],
+            [in_tags[place] for place in places],
         )
         for place, aligned in zip(places, positions, strict=True):
             found[place] = aligned
@@ -229,18 +237,34 @@ def first_word(source: str, target_tag: str | None) -> int:
     return 1 if is_own else 0
 
 
-def num_tag_tokens(translator: "Translator") -> int:
-    """Returns how many tokens the translator's tag has before each source."""
-    if translator.tag is None or translator.tag_side == "target":
+def tag_lengths(translator: "Translator", sources: Sequence[str]) -> list[int]:
+    """Returns how many tokens of each source, as the model reads it, are a tag.
+
+    It is the translator's tag, or else the sentence's own.
+
+    Example:
+    >>> tag_lengths(translator, ["a dog"])
+    [0]
+    """
+    if translator.tag_side == "target":
+        return [0] * len(sources)
+    known = translator.training_tags
+    tags = [translator.tag or own_tag(source, known) for source in sources]
+    lengths = {
+        tag: _num_tokens(translator.source_tokenizer, tag) for tag in set(tags)
+    }
+    return [lengths[tag] for tag in tags]
+
+
+def _num_tokens(tokenizer, tag):
+    if tag is None:
         return 0
-    tokenizer, tag = translator.source_tokenizer, translator.tag
     # A space after it belongs to the sentence.
-    words = tokenizer.token_words(f"{tag} {tag}", len(tag))
-    return words.count(())
+    return tokenizer.token_words(f"{tag} {tag}", len(tag)).count(())
 
 
-def _align_positions(attention, rows, tag_length):
-    """Pairs of token positions, without the tag and the end tokens."""
+def _align_positions(attention, rows, tag_lengths):
+    """Pairs of token positions, without the tags and the end tokens."""
     lengths = [
         padded_length(max(len(pair[side]) for pair in rows) + 1)
         for side in (0, 1)
@@ -254,7 +278,8 @@ def _align_positions(attention, rows, tag_length):
     inputs = {"source_ids": source_ids, "target_ids": target_ids}
     labels = padded_batch([target for _, target in rows], *target_ids.shape)
     is_word = (source_ids != PADDING_ID) & (source_ids != END_ID)
-    is_word[:, :tag_length] = False
+    for row, length in zip(is_word, tag_lengths, strict=True):
+        row[:length] = False
     # As a single head.
     weights = attention(inputs)[:, None]
     return align_by_attention(weights, is_word, labels != PADDING_ID)

@@ -204,7 +204,7 @@ class StagedSearch:
         )
         if plan is None:
             name = search_name(options, max_length)
-            plan = self.count(source_ids, options, name)
+            plan = self.count(source_ids, name)
         max_length = self._most_steps(max_length)
         if not plan.is_compiled:
             return self._search_plain(source_ids, given, options, max_length)
@@ -332,7 +332,7 @@ class StagedSearch:
             return self._whole, arrays, keywords
         return self._first, arrays, {**keywords, "lengths": (length,)}
 
-    def count(self, source_ids, options, name):
+    def count(self, source_ids, name):
         """Counts a batch; returns how it is searched.
 
         Its later stages have all rows, or a quarter of them, once many
@@ -342,7 +342,6 @@ class StagedSearch:
 
         Args:
             source_ids: int array `(B, S)`.
-            options: `SearchOptions`.
             name: what `search_name` returns for the batch.
 
         Returns:
@@ -351,9 +350,7 @@ class StagedSearch:
         rows, shape = len(source_ids), source_ids.shape
         if not self._is_compiled:
             return SearchPlan(not self._has_plain, [], True)
-        # A plain graph draws other random numbers.
-        has_plain = self._has_plain and not options.sampling
-        if not self.few_shapes.use(shape, name, has_plain):
+        if not self.few_shapes.use(shape, name, self._has_plain):
             return SearchPlan(False, [], False)
         fewer = max(rows // tuned.LIVE_SHARE, tuned.LEAST_ROWS)
         if self.num_sentences[shape] < tuned.MANY_SENTENCES:
@@ -361,7 +358,7 @@ class StagedSearch:
             self.num_sentences[shape] += int(source_ids.any(axis=1).sum())
         elif fewer < rows and self.few_shapes.use(shape, many_name(name)):
             return SearchPlan(True, [rows, fewer], True)
-        is_full = has_plain and self.few_shapes.is_full
+        is_full = self._has_plain and self.few_shapes.is_full
         return SearchPlan(True, [], not is_full)
 
 

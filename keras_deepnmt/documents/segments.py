@@ -71,6 +71,7 @@ class Segments:
         splitter: Splits a text into sentences. Defaults to one sentence a text.
         layer: Decoder block of the alignments, as in `analysis.align_words`.
         first: The number of the first text in error messages.
+        target_language: as in `Translator.translate`, for all texts.
         **given: as in `Translator.translate`, for each text.
 
     Attributes:
@@ -97,6 +98,7 @@ class Segments:
         splitter: SentenceSplitter | None = None,
         layer: int | None = None,
         first: int = 1,
+        target_language: str | None = None,
         **given: Any,
     ):
         self.given = {
@@ -114,6 +116,7 @@ class Segments:
             _refuse_items(self.given, first)
         self.num_without_symbols = 0
         self._translator = translator
+        self._target_language = target_language
         self._layer = layer
         self._symbols = mask_symbols(
             translator.source_tokenizer, translator.target_tokenizer
@@ -212,7 +215,9 @@ class Segments:
             for name, values in self.given.items()
         }
         with _silent(self._translator):
-            nbest = self._translator.translate_nbest(reads, 1, **given)
+            nbest = self._translator.translate_nbest(
+                reads, 1, target_language=self._target_language, **given
+            )
         found = revise(reads, [one[0] for one in nbest])
         for place, hypothesis in zip(places, found, strict=True):
             hypotheses[place] = hypothesis
@@ -248,12 +253,14 @@ class Segments:
             if tree or sentence.reading.removed:
                 tag = self._tags[sentence.segment]
                 by_tag.setdefault(tag, []).append(place)
+        translator = self._translator
+        if self._target_language is not None:
+            tag = translator.directions.tag_of(self._target_language)
+            translator = translator.replaced(tag=tag)
         links = {}
         for tag, places in by_tag.items():
             found = align_words(
-                self._translator
-                if tag is None
-                else self._translator.replaced(tag=tag),
+                translator if tag is None else translator.replaced(tag=tag),
                 [self._sentences[place].reading.text for place in places],
                 [clean[place] for place in places],
                 self._layer,
@@ -293,6 +300,7 @@ def translate_segments(
     splitter: SentenceSplitter | None = None,
     on_progress: Callable[[int], None] | None = None,
     layer: int | None = None,
+    target_language: str | None = None,
     **given: Any,
 ):
     """Translates texts that have markup, or several sentences each.
@@ -314,6 +322,7 @@ def translate_segments(
             sentence a text.
         on_progress: called with the number of sentences just translated.
         layer: Decoder block of the alignments, as in `analysis.align_words`.
+        target_language: as in `Translator.translate`.
         **given: as in `Translator.translate`.
 
     Returns:
@@ -335,10 +344,14 @@ def translate_segments(
             for name, value in given.items()
         }
     segments = Segments(
-        translator, texts, keep_markup, splitter, layer, **given
+        *(translator, texts, keep_markup, splitter, layer),
+        target_language=target_language,
+        **given,
     )
     nbest = translator.translate_nbest(
-        segments.reads, 1, on_progress, **segments.given
+        *(segments.reads, 1, on_progress),
+        target_language=target_language,
+        **segments.given,
     )
     translated = segments.finish([hypotheses[0] for hypotheses in nbest])
     found = [segment.text for segment in translated]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from keras import ops
 
+from keras_deepnmt.data.tags import split_tags, tagged_text
 from keras_deepnmt.decoding.ranking import score_divisor
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.translator.results import Hypothesis
@@ -31,7 +32,9 @@ class Reranker:
     log-probabilities.
 
     Models of other architectures and vocabularies can be used: they read texts,
-    each with the tag of its own translator.
+    each with the tag of its own translator. The tag that a sentence begins
+    with is for the model that translated, and for the models of `forward` that
+    have no tag and learned this one (`training_tags`).
     A model does not score a sentence if it cannot read all of its translations
     to their ends; its score f_m is then 0 for all of them.
 
@@ -151,12 +154,16 @@ class Reranker:
         """One score for each translation, by one of the other models."""
         columns = [np.zeros(len(hypotheses)) for hypotheses in nbest]
         pairs, places, unscored = [], [], []
-        rows = self.translator.source_tokenizer.encode(list(sources))
-        for place, (source, row, found) in enumerate(
-            zip(sources, rows, nbest, strict=True)
+        known = () if is_reverse or other.tag else other.training_tags
+        texts, tags = split_tags(sources, self.translator.training_tags)
+        rows = self.translator.source_tokenizer.encode(texts)
+        for place, (source, tag, row, found) in enumerate(
+            zip(texts, tags, rows, nbest, strict=True)
         ):
             if not len(row):
                 continue  # its translation is empty, too
+            if tag in known:
+                source = tagged_text(source, tag)
             of_sentence = [
                 (h.text, source) if is_reverse else (source, h.text)
                 for h in found

@@ -125,7 +125,7 @@ class BatchDecoder:
 
         `num_sentences` has for each shape its rows, its length and the
         sentences searched so far, and `shapes` those that are compiled with
-        what for, see `StagedSearch`.
+        what for, see `StagedSearch`; `scored` has those of scoring.
         """
         return {
             "num_sentences": [
@@ -134,6 +134,9 @@ class BatchDecoder:
             ],
             "shapes": [
                 [*shape, name] for shape, name in self._search.few_shapes.used
+            ],
+            "scored": [
+                [*shape, name] for shape, name in self._scored_shapes.used
             ],
         }
 
@@ -149,6 +152,11 @@ class BatchDecoder:
         self._search.few_shapes.used = [
             ((rows, length), name) for rows, length, name in state["shapes"]
         ]
+        # A state for searches alone changes nothing for scoring.
+        if "scored" in state:
+            self._scored_shapes.used = [
+                (tuple(shape), name) for *shape, name in state["scored"]
+            ]
 
     def steady_state(
         self, options: SearchOptions, given: Mapping[str, np.ndarray]
@@ -340,9 +348,7 @@ class BatchDecoder:
         max_length = longest_output(source_ids.shape[1], options)
         max_length = max(max_length, _room_for(given))
         if plan is None:
-            plan = self._search.count(
-                source_ids, options, _name(options, given)
-            )
+            plan = self._search.count(source_ids, _name(options, given))
         self._shapes.wait_for(source_ids.shape)
         return self._search(
             source_ids,
@@ -413,7 +419,7 @@ class BatchDecoder:
         if self._is_compiled:
             shape = self._search.few_shapes.choose(shape, name)
         source_ids = padded_batch(rows, *shape)
-        return shape, self._search.count(source_ids, options, name)
+        return shape, self._search.count(source_ids, name)
 
     def _begin(
         self,

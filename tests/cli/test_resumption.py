@@ -724,7 +724,11 @@ def test_a_translator_goes_on_as_the_one_before(digits):
     )
     first.choose(["1 2 3"])
     assert first.choose(["1 2 3"] * 200) is first.compiled
-    state = {"num_sentences": [[32, 8, 999]], "shapes": [[32, 8, "name"]]}
+    state = {
+        "num_sentences": [[32, 8, 999]],
+        "shapes": [[32, 8, "name"]],
+        "scored": [[32, 8, 16, "scoring"]],
+    }
     first.compiled.search_state = state
     second.state = json.loads(json.dumps(first.state))
     assert second.compiled.search_state == state

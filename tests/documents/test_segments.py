@@ -7,6 +7,7 @@
 * sentences are translated by themselves, and joined by the white space that
   was between them, also where a pair of tags is around several
 * the tag of the training text at the beginning of a line is no markup
+* a target language is its tag, for second readings and alignments, too
 * what cannot be done is refused in a sentence
 """
 
@@ -19,6 +20,8 @@ import pytest
 from random_translators import PAIRS, random_translator
 
 from benchmarks.quality.measuring.marked_segments import make_segments, rest_of
+from keras_deepnmt import Translator
+from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.kept_items import find_kept_items
 from keras_deepnmt.data.mask_symbols import mask_symbol
 from keras_deepnmt.documents import (
@@ -122,7 +125,9 @@ class Copier:
         other.tag = changes.get("tag", self.tag)
         return other
 
-    def translate_nbest(self, reads, number, on_progress=None, **given):
+    def translate_nbest(
+        self, reads, number, on_progress=None, target_language=None, **given
+    ):
         self.searches.append((reads, given))
         is_lost = len(self.searches) - 1 in self.lost
         texts = [re.sub("⟪.⟫", "", r) if is_lost else r for r in reads]
@@ -193,6 +198,38 @@ def test_segments_without_markup_are_translated_as_before(copier, plain):
     assert translate_segments(one, texts[2]) == texts[2]
     text = PAIRS[0].source
     assert translate_segments(plain, text) == plain.translate(text)
+
+
+@pytest.mark.thorough
+def test_a_target_language_is_its_tag(tmp_path, monkeypatch):
+    tags = ["<2de>", "<2fr>"]
+    one = random_translator(tmp_path, [mask_symbol(1), *tags])
+    one.directions = Directions(
+        {"source": "en", "target": tag[2:4], "tag": tag} for tag in tags
+    )
+    texts = ["a <b>little</b> dog {name} runs", "two 4711471 men", "a dog"]
+    read, aligned = [], []
+    search, align = Translator.translate_nbest, segments.align_words
+    monkeypatch.setattr(
+        Translator,
+        "translate_nbest",
+        lambda *given, **more: read.append(given[1]) or search(*given, **more),
+    )
+    monkeypatch.setattr(
+        segments,
+        "align_words",
+        lambda by, *given: aligned.append(by.tag) or align(by, *given),
+    )
+    tagged = one.replaced(tag="<2de>")
+    for some in (texts, texts[0]):
+        found = translate_segments(one, some, target_language="de")
+        assert found == translate_segments(tagged, some)
+        assert found != translate_segments(one, some)
+    # Each has sentences to align, and to read again without symbols.
+    assert aligned == ["<2de>", "<2de>", None] * 2
+    assert len(read) == 12 and read[:2] == read[2:4]
+    with pytest.raises(UserError, match="to write: de, fr. Received: xx"):
+        translate_segments(one, "a dog", target_language="xx")
 
 
 class Splitter:

@@ -124,18 +124,37 @@ def test_a_translator_that_goes_on_uses_the_same_programs(make, few):
 
 
 @pytest.mark.thorough
+def test_a_translator_that_goes_on_scores_by_the_same_programs(make, few):
+    first, second = make(True), make(True)
+    texts = [" ".join((TEXT.split() * 5)[:length]) for length in (1, 30, 4, 60)]
+    for text in texts:
+        first.score(text, text)
+    state = json.loads(json.dumps(first.search_state))
+    assert len(state["scored"]) == MOST
+    second.search_state = state
+    # Padded to the second shape, which this translator has not compiled.
+    first.score(texts[2] * 3, TEXT)
+    second.score(texts[2] * 3, TEXT)
+    assert second.search_state == first.search_state == state
+    second.search_state = second.steady_search_state()
+    assert second.search_state["scored"] == state["scored"]
+
+
+@pytest.mark.thorough
 def test_draws_are_those_of_a_compiled_search(make, few):
-    """A plain graph draws other random numbers."""
-    translator, words = make(True), TEXT.split()
-    translator.options = translator.options.updated(
-        sampling=True, num_beams=1, sampling_seed=3
-    )
-    longest = [" ".join(words * 5)]
-    before = translator.translate(longest)
+    compiled, plain = make(True), make(False)
+    for translator in (compiled, plain):
+        translator.options = translator.options.updated(
+            sampling=True, num_beams=1, sampling_seed=3
+        )
+    words = TEXT.split() * 5
+    longest = [" ".join(words)]
+    before = compiled.translate(longest)
     for length in (40, 14, 6, 1):
-        translator.translate([" ".join((words * 5)[:length])])
-    assert len(translator.search_state["shapes"]) == 4 > MOST
-    assert translator.translate(longest) == before
+        text = " ".join(words[:length])
+        assert compiled.translate(text) == plain.translate(text)
+    assert len(compiled.search_state["shapes"]) == MOST
+    assert compiled.translate(longest) == before
 
 
 def test_a_later_shape_is_padded_to_the_nearest_larger_one(few):

@@ -2,7 +2,8 @@
 
 * it is the same as the tag in the text, for every use of the translator
 * an empty sentence stays empty, and truncation never cuts the tag
-* words are those of the line without the tag
+* words are those of the line without the tag; none is aligned with a tag in the
+  line
 * sources that lack a tag, or have two, are warned of once
 """
 
@@ -16,9 +17,11 @@ from toy_model import ToyModel
 from keras_deepnmt import Translator
 from keras_deepnmt.analysis import (
     align_words,
+    inspection,
     replace_unknown,
     word_alignments,
 )
+from keras_deepnmt.analysis.inspection import Inspector
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
@@ -149,6 +152,30 @@ def test_each_model_of_a_reranking_has_its_own_tag(translator, tokenizers):
         np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
+def test_a_tag_in_the_line_is_for_models_that_know_it(translator, tokenizers):
+    own = translator.replaced(training_tags=TAGS)
+    tagged = own.replaced(tag="<2de>")
+    texts, hypothesis = ["a dog", ""], Hypothesis("dog", -1.0, -2.0, (3,))
+    nbest = [[hypothesis], [replace(hypothesis, text="")]]
+    bilingual = make_translator(tokenizers[1], seed=2)
+    expected = Reranker(tagged, [bilingual, tagged], [bilingual])
+    found = Reranker(own, [bilingual, own], [bilingual])
+    for rows, others in zip(
+        found.features(["<2de> a dog", "<2de>"], nbest),
+        expected.features(texts, nbest),
+        strict=True,
+    ):
+        np.testing.assert_allclose(rows, others, rtol=1e-5)
+    # A tag of the model's own takes the place of that of the line.
+    french = own.replaced(tag="<2fr>")
+    (found,), (others,) = (
+        Reranker(translator, [french]).features([text], nbest[:1])
+        for translator, text in ((own, "<2de> a dog"), (tagged, "a dog"))
+    )
+    np.testing.assert_allclose(found, others, rtol=1e-5)
+
+
 def test_a_model_that_the_tag_makes_too_long_does_not_score(translator):
     text = "two men read the old book"
     nbest = translator.translate_nbest([text], 1)
@@ -205,6 +232,37 @@ def test_unknown_tokens_are_replaced_by_words_of_the_line(attentive):
     for table, expected in ((None, "a Ł"), ({"Ł": "dog"}, "a dog")):
         (found,) = replace_unknown(attentive, [line], [hypothesis], table)
         assert found.text == expected
+
+
+@pytest.fixture
+def with_tag_in_line(attentive):
+    """The same model, whose tag is in the line."""
+    return attentive.replaced(tag=None, training_tags=TAGS)
+
+
+def test_no_word_is_aligned_with_a_tag_in_the_line(with_tag_in_line):
+    lines = ["<2de> a small  dog", "<2de>", "a dog"]
+    found = align_words(with_tag_in_line, lines, ["a small  dog", "a", "a"])
+    # Words are those of the line, and a line without a tag has all of them.
+    assert found == [[(1, 0), (2, 1), (3, 2)], [], [(0, 0)]]
+
+
+def test_no_unknown_token_is_replaced_by_a_tag_in_the_line(with_tag_in_line):
+    (ids,) = with_tag_in_line.source_tokenizer.encode(["a Ł"])
+    hypothesis = Hypothesis("a ⁇", -1.0, -2.0, (*ids.tolist(), 3))
+    (found,) = replace_unknown(with_tag_in_line, ["<2de> a Ł"], [hypothesis])
+    assert found.text == "a Ł"
+
+
+def test_the_page_links_no_word_with_a_tag_in_the_line(
+    with_tag_in_line, monkeypatch
+):
+    monkeypatch.setattr(inspection, "recorded_names", lambda model: [])
+    monkeypatch.setattr(inspection, "_panels", lambda pair: [])
+    look = Inspector()
+    lines = ["<2de> a small  dog", "<2de>"]
+    found = look(with_tag_in_line, [(line, "a small  dog") for line in lines])
+    assert [one["links"] for one in found] == [[(1, 0), (2, 1), (3, 2)], []]
 
 
 def test_a_target_language_is_its_tag(translator):
