@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Transformer
+from keras_deepnmt.models.quantized_saving import quantization_modes
 from keras_deepnmt.models.transformer_layers import (
     SLOTS,
     has_final_norm,
@@ -34,8 +35,9 @@ def check_plain(model: Any, engine: str) -> None:
         engine: Name of the engine that is to compute it.
 
     Raises:
-        UserError: if it is not a Transformer, has a layer in a slot or no
-            positions; the message names the slot and what would be needed.
+        UserError: if it is not a Transformer, is quantized, has a layer in a
+            slot or no positions; the message names the slot and what would be
+            needed.
 
     Example:
     >>> model = keras_deepnmt.models.ConvSeq2Seq(11, 13, 8, 1, 1)
@@ -47,6 +49,12 @@ def check_plain(model: Any, engine: str) -> None:
     rule = f"{engine} computes only plain Transformers"
     if type(model) is not Transformer:
         raise UserError(f"{rule}. Received: {type(model).__name__}")
+    if modes := quantization_modes(model):
+        raise UserError(
+            f"{rule} whose weights are not quantized. Received: "
+            f"{' and '.join(modes)} weights. Export the model as it was before "
+            "`quantize`."
+        )
     config = model.get_config()
     for slot in SLOTS:
         if slot in _OF_TRAINING or config[slot] is None:

@@ -25,6 +25,7 @@ from keras_deepnmt.models.training_step.keras_arguments import (
     check_compiled,
     make_token_loss,
     quiet_at_the_end_of_data,
+    refuse_accumulating_optimizer,
     refuse_metrics,
     refuse_several_steps,
     refuse_weights,
@@ -275,7 +276,8 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
         """Configures the model for training.
 
         Args:
-            optimizer: Keras optimizer, its name or configuration.
+            optimizer: Keras optimizer, its name or configuration, without
+                `gradient_accumulation_steps` of its own.
             loss: loss of each token: a `keras.losses.Loss` whose
                 `call(labels, log_probs)` takes labels `(B, T)` and natural
                 log-probabilities `(B, T, V)` and returns `(B, T)` values; such
@@ -301,15 +303,17 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
                 are not supported.
 
         Raises:
-            ValueError: if `gradient_accumulation_steps` is below 1, a term
-                cannot be used with the model, the loss does not give one value
-                per token, `activation_checkpointing` is asked of a model
-                without blocks or with a term that reads attention, or an
-                argument is not supported.
+            ValueError: if `gradient_accumulation_steps` is below 1 or one of
+                the optimizer, a term cannot be used with the model, the loss
+                does not give one value per token, `activation_checkpointing`
+                is asked of a model without blocks or with a term that reads
+                attention, or an argument is not supported.
         """
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
         refuse_several_steps(kwargs)
+        optimizer = keras.optimizers.get(optimizer)
+        refuse_accumulating_optimizer(optimizer)
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. Received: "

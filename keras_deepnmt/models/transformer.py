@@ -379,6 +379,13 @@ class Transformer(Seq2Seq):
 
     def projection_to(self, target_ids):
         embedding = self.target_embedding
+        if embedding.quantization_mode is not None:
+            # Its matrix holds integers, of which only the layer knows the
+            # scale.
+            return lambda states: self._scores(
+                ops.take(embedding(states, reverse=True), target_ids, axis=-1),
+                target_ids,
+            )
         if embedding.tie_weights:
             kernel = ops.take(embedding.embeddings, target_ids, axis=0)
             kernel = ops.transpose(kernel)

@@ -21,6 +21,9 @@ from keras_deepnmt.data.batches.staged_plan import StagedPlan
 from keras_deepnmt.data.manifest import row_weights
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError, refused_values
+from keras_deepnmt.models import ConvSeq2Seq
+from keras_deepnmt.models.conv_seq2seq_layers import BY_LAYER
+from keras_deepnmt.models.slot_layers import SLOT_PURPOSES
 from keras_deepnmt.own_code.loading import describe_own_error
 from keras_deepnmt.own_code.lookup import (
     find_own,
@@ -104,24 +107,41 @@ def _dtype(recipe):
 
 
 def _check_overrides(preset, vocabulary_sizes, overrides):
-    """Refuses values of another type than those that they replace."""
+    """Refuses values of another type than those that they replace.
+
+    Layers in slots that are given by name are left to the model.
+    """
     given = {"name": "preset", "source_vocabulary_size": "data"}
     given["target_vocabulary_size"] = "data"
     function = get_preset(preset)
     defaults = _argument_defaults(function, vocabulary_sizes)
+    by_layer = _arguments_by_layer(function)
     for key, value in overrides.items():
         if key in given:
             raise UserError(
                 f"`overrides.{key}` cannot be set: it comes from the "
                 f"{given[key]}. Leave it out."
             )
+        if key in SLOT_PURPOSES and isinstance(value, str | Mapping):
+            continue
+        is_list = key in by_layer and isinstance(value, list | tuple)
         for kind, word in _KINDS:
             if isinstance(defaults.get(key), kind):
-                if value is None or _is_of_kind(value, kind):
+                values = value if is_list else [value]
+                if value is None or all(_is_of_kind(v, kind) for v in values):
                     break
+                more = ", or a list of one for each layer" * (key in by_layer)
                 raise UserError(
-                    f"`overrides.{key}` must be {word}. Received: {value!r}"
+                    f"`overrides.{key}` must be {word}{more}. Received: "
+                    f"{value!r}"
                 )
+
+
+def _arguments_by_layer(preset):
+    """The arguments of a preset that may be lists with a value per layer."""
+    model = getattr(preset, "model", None)
+    is_conv = inspect.isclass(model) and issubclass(model, ConvSeq2Seq)
+    return BY_LAYER if is_conv else ()
 
 
 def _argument_defaults(preset, vocabulary_sizes):

@@ -5,6 +5,7 @@
 * prefixes and phrases keep their tokens
 * a search with all tokens is the search without candidates
 * ensembles restrict each of their models
+* so do models with quantized weights, of which the matrix has no scale
 * a sample of these tokens alone is drawn with and without candidates
 """
 
@@ -175,6 +176,27 @@ def test_ensembles_restrict_each_model(model):
             mixed = 0.25 * single[0] + 0.75 * single[1]
             expected = mixed - np.log(np.exp(mixed).sum(-1, keepdims=True))
         np.testing.assert_allclose(log_probs, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+@pytest.mark.parametrize("is_tied", [True, False], ids=["tied", "untied"])
+def test_quantized_weights_keep_their_scale(mode, is_tied):
+    keras.utils.set_random_seed(5)
+    model = Transformer(
+        *(9, 11, 8, 16, 2, 1, 1),
+        max_length=16,
+        tie_output_embedding=is_tied,
+        output_bias=True,
+    )
+    model.output_bias.bias.assign(np.linspace(-1, 1, 11))
+    model.target_embedding.quantize(mode)
+    restricted = restrict_vocabulary(model, IDS)
+    numbers = np.array([[2, 4, 5], [2, 5, 4]])
+    memory = model.encode(SOURCES)
+    found = restricted.log_probs(restricted.decode(numbers, memory))
+    full = np.asarray(model.decode(IDS[numbers], memory))[..., IDS]
+    expected = keras.ops.log_softmax(full)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_too_few_tokens_are_refused(model):

@@ -191,6 +191,13 @@ def test_what_it_cannot_compute_is_refused(slots, named, tokenizers, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_quantized_weights_are_refused():
+    model = Transformer(11, 13, 8, 8, 2, 1, 1)
+    model.target_embedding.quantize("int8")
+    with pytest.raises(UserError, match="not quantized. Received: int8 weigh"):
+        check_plain(model, "CTranslate2")
+
+
 @keras.saving.register_keras_serializable("test_ctranslate2")
 def squared(x):
     return keras.ops.square(keras.ops.relu(x))

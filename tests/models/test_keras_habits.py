@@ -4,6 +4,7 @@
 * a loss may be a function; one that misreads log-probabilities is refused
 * one batch trains, is tested and predicted as in `fit` and `evaluate`, on
   every backend and number of devices, with given alignments in parts, too
+* the hooks of a `PyDataset` are called around each pass
 * weights, missing labels and an unknown number of batches are refused in one
   sentence
 """
@@ -17,6 +18,9 @@ import tensorflow as tf
 from test_training_step import dataset_of, small
 
 from keras_deepnmt.losses import negative_log_likelihood
+from keras_deepnmt.models.training_step.tensorflow_batches import (
+    countable_dataset,
+)
 
 ENTRY = catalog.MODELS[1]
 INPUTS, LABELS = BATCH = ENTRY.example(rows=4)
@@ -184,6 +188,42 @@ def test_a_list_is_read_on_and_begins_again_after_its_end(model):
     compiled(model, run_eagerly=True)
     model.fit([BATCH] * 2, epochs=3, steps_per_epoch=1, verbose=0)
     assert int(model.optimizer.iterations) == 3
+
+
+class Shuffled(keras.utils.PyDataset):
+    """Two batches, which the end of an epoch puts in another order, in place.
+
+    It keeps what is read and called; the labels say which batch it is.
+    """
+
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+        self.labels = np.stack([LABELS, np.where(LABELS, 7, 0)])
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, number):
+        self.log.append(number)
+        return INPUTS, self.labels[number]
+
+    def on_epoch_begin(self):
+        self.log.append("begin")
+
+    def on_epoch_end(self):
+        self.log.append("end")
+        self.labels[:] = self.labels[::-1].copy()
+
+
+def test_the_hooks_of_a_dataset_are_called_in_each_epoch():
+    log = []
+    batches = countable_dataset(Shuffled(log))
+    epochs = [[labels.numpy() for _, labels in batches] for _ in range(2)]
+    # The first batch is checked before training.
+    assert log == [0, *["begin", 0, 1, "end"] * 2]
+    assert [int(labels[0, 0]) for labels in epochs[0]] == [LABELS[0, 0], 7]
+    np.testing.assert_array_equal(epochs[0], epochs[1][::-1])
 
 
 def test_keras_has_no_fused_attention_on_tensorflow():

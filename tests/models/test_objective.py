@@ -52,9 +52,11 @@ class Canned:
         self.read.append(ops.convert_to_numpy(inputs["target_ids"]))
         return self.scores.pop(0)
 
-    def __call__(self, inputs, training):
-        assert not training
-        return self.forward_again(inputs)
+    def encode(self, source_ids):
+        return {"source_ids": source_ids}
+
+    def decode(self, target_ids, memory):
+        return self.forward_again({**memory, "target_ids": target_ids})
 
     def updates_made(self):
         return self.update

@@ -12,6 +12,7 @@ from test_training_step import ONE_LAYER, ConstantLoss, dataset_of, small
 
 from keras_deepnmt.models import (
     Distillation,
+    Ensemble,
     ObjectiveTerm,
     RDrop,
     ScheduledSampling,
@@ -156,6 +157,21 @@ def test_the_teacher_stays_out_of_the_student(weights, teacher, tmp_path):
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert again.objective.terms == ()
     assert_close(again.get_weights(), model.get_weights())
+
+
+def test_an_ensemble_teaches_as_its_models_do(weights, teacher):
+    first, second = (
+        Distillation(of, 1.0) for of in (teacher, Ensemble([teacher]))
+    )
+    inputs, _ = BATCH
+    expected = teacher.log_probs(teacher(inputs))
+    np.testing.assert_allclose(first.log_probs(inputs), expected, atol=1e-5)
+    np.testing.assert_allclose(second.log_probs(inputs), expected, atol=1e-5)
+    losses = [
+        compiled(weights, objective_terms=[term]).train_on_batch(*BATCH)[0]
+        for term in (first, second)
+    ]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
 def test_a_teacher_of_other_vocabularies_is_refused(weights):

@@ -318,6 +318,32 @@ def test_the_loss_scale_and_the_counts_are_saved_with_the_model(tmp_path):
         np.testing.assert_array_equal(old, new, err_msg=old.path)
 
 
+def test_a_model_that_is_compiled_again_goes_on_counting():
+    model = compiled("sgd", dtype="mixed_float16")
+    model.optimizer.batch_count.assign(3)
+    model.optimizer.dynamic_scale.assign(64.0)
+    number = len(model.optimizer.variables)
+    model.compile(model.optimizer, run_eagerly=True)
+    assert update_count(model) == 3
+    assert float(model.optimizer.dynamic_scale) == 64.0
+    assert len(model.optimizer.variables) == number
+
+
+@pytest.mark.parametrize("has_scale", [False, True])
+def test_an_optimizer_that_accumulates_is_refused(has_scale):
+    optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+    if has_scale:
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    config = keras.optimizers.serialize(optimizer)
+    model = small()
+    for given in (optimizer, config):
+        with pytest.raises(
+            ValueError, match=r"of the optimizer .* `compile\(grad.*=2\)`"
+        ):
+            model.compile(given)
+    assert not model.compiled
+
+
 def test_accumulation_over_less_than_one_part_is_refused():
     with pytest.raises(ValueError, match="gradient_accumulation_steps=0"):
         small().compile("sgd", gradient_accumulation_steps=0)

@@ -26,7 +26,8 @@ class Distillation(ObjectiveTerm):
     step.
 
     Args:
-        teacher: `models.Seq2Seq` with the student's vocabularies.
+        teacher: `models.Seq2Seq` or `models.Ensemble` with the student's
+            vocabularies.
         weight: float in [0, 1]. Weight w of the teacher's term. Defaults to
             `0.5`.
 
@@ -71,7 +72,9 @@ class Distillation(ObjectiveTerm):
         Returns:
             Float32 tensor `(B, T, V)`, natural logarithms, without gradient.
         """
-        scores = self.teacher(inputs, training=False)
+        # Not a call of the teacher, which an ensemble does not have.
+        memory = self.teacher.encode(inputs["source_ids"])
+        scores = self.teacher.decode(inputs["target_ids"], memory)
         return ops.stop_gradient(self.teacher.log_probs(scores))
 
     def prepare(self, model, inputs):

@@ -158,6 +158,24 @@ def refuse_several_steps(arguments):
         )
 
 
+def refuse_accumulating_optimizer(optimizer):
+    """Refuses an optimizer that sums the gradients of several updates itself.
+
+    Example:
+    >>> refuse_accumulating_optimizer(keras.optimizers.SGD())
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a loss scale
+    steps = getattr(inner, "gradient_accumulation_steps", None)
+    if steps is not None:
+        raise ValueError(
+            "`gradient_accumulation_steps` of the optimizer must be None, "
+            "since callbacks count each batch as an update. Received: "
+            f"gradient_accumulation_steps={steps!r}. Leave it out; `compile("
+            f"gradient_accumulation_steps={steps!r})` computes a batch in "
+            "parts, so make the batches larger."
+        )
+
+
 def refuse_weights(**weights):
     """Refuses `sample_weight` and `class_weight`, if they are not `None`.
 

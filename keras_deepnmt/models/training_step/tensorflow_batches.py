@@ -2,6 +2,8 @@
 
 import itertools
 
+import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_deepnmt.models.training_step.keras_arguments import check_batch
@@ -131,16 +133,35 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
         return batches
     kind = type(batches).__name__
     batches, aligned = _with_first_checked(batches)
-    if hasattr(batches, "__len__"):
-        # With `steps_per_epoch` Keras reads on, and begins again at the end.
-        return open_shape_dataset(batches, len(batches), aligned)
-    if steps_per_epoch is None:
+    # With `steps_per_epoch` Keras reads on, and begins again at the end.
+    number = len(batches) if hasattr(batches, "__len__") else None
+    if number is None and steps_per_epoch is None:
         raise ValueError(
             "`steps_per_epoch` of `fit`, `validation_steps` for its validation "
             "data or `steps` of `evaluate` is needed for batches whose number "
             f"is unknown. Received: x of type {kind}. Pass it, or a list."
         )
-    return open_shape_dataset(batches, aligned=aligned)
+    if isinstance(batches, keras.utils.PyDataset):
+        batches = _Passes(batches, number)
+    return open_shape_dataset(batches, number, aligned)
+
+
+class _Passes:
+    """Calls the methods of a `PyDataset` at the begin and end of each pass."""
+
+    def __init__(self, batches, number):
+        self._batches = batches
+        self._number = number
+
+    def __iter__(self):
+        self._batches.on_epoch_begin()
+        for count, batch in enumerate(self._batches, 1):
+            # A copy, since the arrays may be shuffled while it waits.
+            batch = keras.tree.map_structure(np.array, batch)
+            # Nothing asks for more after the last batch.
+            if count == self._number:
+                self._batches.on_epoch_end()
+            yield batch
 
 
 def _with_first_checked(batches):
@@ -156,6 +177,7 @@ def _with_first_checked(batches):
         return itertools.chain([first], batches), "alignments" in first[0]
     kinds = hasattr(batches, "__getitem__"), hasattr(batches, "__len__")
     if all(kinds) and len(batches):
-        check_batch(batches[0])
-        return batches, "alignments" in batches[0][0]
+        first = batches[0]
+        check_batch(first)
+        return batches, "alignments" in first[0]
     return batches, False

@@ -67,8 +67,10 @@ class TensorFlowStep:
         self.training_shapes = NotedShapes(self, "training")
         self.evaluation_shapes = NotedShapes(self, "validation")
         super().compile(*args, **kwargs)
-        # An unbuilt optimizer would trace its first loss scale as a constant.
-        self.optimizer.build(self.trainable_variables)
+        # An unbuilt optimizer would trace its first loss scale as a constant;
+        # built again, as when a model is compiled again, it would lose it.
+        if not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
         count_batches(self.optimizer)
         self.is_autoclustered = self._should_be_autoclustered()
         self._gradient_function = self._function(self._sum_and_gradients)

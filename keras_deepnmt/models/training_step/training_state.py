@@ -124,7 +124,10 @@ def count_batches(optimizer):
     >>> optimizer.build([])
     >>> count_batches(optimizer)
     """
-    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+    if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        return
+    # A model that is compiled again with its optimizer goes on counting.
+    if not hasattr(optimizer, "batch_count"):
         optimizer.batch_count = optimizer.add_variable(
             (),
             initializer="zeros",
