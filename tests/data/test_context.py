@@ -216,6 +216,34 @@ def test_pairs_that_are_drawn_are_held_out_of_all_contexts(tmp_path):
     assert 15 < manifest["filters"]["train"]["held_out"] <= 30
 
 
+@pytest.mark.parametrize("size", [0, 1])
+def test_pairs_that_are_drawn_are_held_out_with_and_without_tags(
+    tmp_path, size
+):
+    """Lines with tags of their own, in both places of a document."""
+
+    def tagged(documents):
+        return [(f"<2de> {a}", b) for a, b in lines_of(documents) if a]
+
+    # Each pair is at the beginning of a document, and after another one.
+    own = [
+        pair
+        for a, b in zip(PAIRS[:-1], PAIRS[1:], strict=True)
+        for pair in (*tagged([[a, b]]), ("", ""))
+    ]
+    given = options(tmp_path, context=size, valid_pairs=9)
+    train = [
+        write_pairs(tmp_path, "own", own),
+        dataclasses.replace(given.train[0], tag="<2de>"),
+    ]
+    given = dataclasses.replace(given, train=train)
+    manifest = prepare(given, tmp_path / "out")
+    assert manifest["leakage"]["train_valid"] == 0
+    drawn = {target for _, target in decoded(tmp_path / "out", "valid")}
+    left = {target for _, target in decoded(tmp_path / "out", "train")}
+    assert drawn and not drawn & left
+
+
 @pytest.mark.parametrize("tag", [None, "<2de>"])
 def test_leaks_are_those_of_sentences_in_any_context(tmp_path, tag):
     new = toy_pairs(70)[60:]
