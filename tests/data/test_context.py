@@ -11,6 +11,7 @@
 import dataclasses
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,6 +157,30 @@ def test_a_document_ends_alike_in_training_and_translation(tmp_path, blank):
     window.take("a dog")
     window.before(blank, "ein Hund")
     assert window.take("a cat") == "a dog <sep> a cat"
+
+
+@pytest.mark.parametrize("errors", ["skip", "replace"])
+def test_what_is_left_out_since_it_cannot_be_read_is_no_context(
+    tmp_path, errors
+):
+    bad = PAIRS[:6]
+    bad[1] = "the \udcff", bad[1][1]
+    bad[3] = bad[3][0], "der \udcff"  # its source can be read
+    given = options(tmp_path, context=1, errors=errors)
+    for side, path in enumerate((given.train[0].source, given.train[0].target)):
+        lines = [pair[side] for pair in lines_of([bad, PAIRS[6:]])]
+        text = "".join(f"{line}\n" for line in lines)
+        Path(path).write_bytes(text.encode("utf-8", "surrogateescape"))
+    prepare(given, tmp_path / "out")
+    found = [source for source, _ in decoded(tmp_path / "out", "train")]
+    sources = [source for source, _ in bad]
+    if errors == "skip":
+        expected = [0], [0, 2], [3, 4], [4, 5]
+    else:
+        sources[1] = "the \ufffd"
+        expected = [0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 5]
+    for text, places in zip(found, expected, strict=False):
+        assert text == " <sep> ".join(sources[place] for place in places)
 
 
 def test_filters_read_the_sentence_alone(tmp_path):
