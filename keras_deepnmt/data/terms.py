@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from keras_deepnmt.data.tokenizers import Tokenizer
 
 TERM_MARKS = ("<term>", "<is>", "</term>")
+_TRANSLATION = regex.compile("(?<=<is>).*?(?=</term>)", regex.DOTALL)
 # A word; in scripts without spaces a letter; any other visible character.
 _UNIT = regex.compile(
     rf"{LETTER_WITHOUT_SPACES}\p{{M}}*"
@@ -36,6 +37,16 @@ def marked_term(source: str, target: str) -> str:
     """
     begin, between, end = TERM_MARKS
     return f"{begin} {source} {between} {target} {end}"
+
+
+def marked_translations(text: str) -> list[str]:
+    """Lists the translations that a source has between marks.
+
+    Example:
+    >>> marked_translations("Der <term> Hund <is> dog </term> schläft.")
+    ['dog']
+    """
+    return [found.strip() for found in _TRANSLATION.findall(text)]
 
 
 def check_has_term_marks(tokenizer: "Tokenizer", asked_by: str) -> None:

@@ -18,6 +18,7 @@ from keras_deepnmt.data.batches.modified_pairs import (
     ModifiedPairs,
 )
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
+from keras_deepnmt.data.context import mark_id
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.word_links import pairs_at_distances
@@ -198,6 +199,7 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
             pairs_at_distances(data.store("train")),
             data.source_tokenizer.vocabulary_size,
             data.target_tokenizer.vocabulary_size,
+            mark=mark_id(data.source_tokenizer),
         )
     kept = []
     if recipe.data.tag_side == "target":

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_deepnmt.data.context import shorten_context
 from keras_deepnmt.data.lexical_table import (
     EMPTY_ID,
     EMPTY_PROBABILITY,
@@ -22,6 +23,7 @@ def learn_alignment_model(
     *,
     tension: float = TENSION,
     num_translations: int = NUM_TRANSLATIONS,
+    mark: int | None = None,
 ) -> AlignmentModel:
     """Learns the tables of an `AlignmentModel` from parallel text.
 
@@ -35,6 +37,9 @@ def learn_alignment_model(
         tension: How much a link near the diagonal is preferred, at least 0.
         num_translations: Maximum number of translations of a word that are
             kept, the most probable ones.
+        mark: Id of the mark between the sentences of a context, if sources have
+            one. Targets are then translations of the sentence after the last
+            mark, and the words before it have no links.
 
     Returns:
         The model.
@@ -49,6 +54,11 @@ def learn_alignment_model(
     [6, 7]
     """
     sizes = source_vocabulary_size, target_vocabulary_size
+    if mark is not None:
+        pairs = [
+            (shorten_context(np.asarray(source), 0, mark), target)
+            for source, target in pairs
+        ]
     filled = [pair for pair in pairs if len(pair[0]) and len(pair[1])]
     swapped = [(target, source) for source, target in filled]
     tables = [
@@ -57,7 +67,7 @@ def learn_alignment_model(
         )
         for links, ends in ((filled, sizes), (swapped, sizes[::-1]))
     ]
-    return AlignmentModel(*tables, tension, EMPTY_PROBABILITY)
+    return AlignmentModel(*tables, tension, EMPTY_PROBABILITY, mark)
 
 
 def _translations(table, given_size, size, number):

@@ -221,7 +221,8 @@ class BatchDecoder:
             finished = []
         _check_finished(finished, batches)
         if given.is_empty:
-            self._prepare(sources, options, len(finished))
+            needed = [given.of(places).token_ids() for places in batches]
+            self._prepare(sources, needed, options, len(finished))
         searches = (
             self._begin(batch, options, asked, given.of(places))
             for batch, places in zip(sources, batches, strict=True)
@@ -362,6 +363,7 @@ class BatchDecoder:
     def _prepare(
         self,
         batches: Sequence[Sequence[Sequence[int]]],
+        needed: Sequence[Sequence[Sequence[int]]],
         options: SearchOptions,
         num_finished: int,
     ) -> None:
@@ -369,11 +371,12 @@ class BatchDecoder:
 
         The first batch to search is compiled by its own search. It is traced
         before the others, since Python traces one at a time. Those before it
-        are finished.
+        are finished. `needed` are the rows of ids that the tokens of each
+        batch must contain.
         """
         calls = {}
         for number, rows in enumerate(batches):
-            candidate_ids = self._candidates.of(rows)
+            candidate_ids = self._candidates.of(rows, needed[number])
             shape, plan = self._plan(
                 self._shape(rows, options),
                 options,

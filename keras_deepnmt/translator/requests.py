@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_deepnmt.data.context import mark_id, shorten_context, tag_length
 from keras_deepnmt.data.tags import own_tag, tagged_text, tagged_texts
+from keras_deepnmt.data.terms import marked_translations
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.masks import END_ID, UNKNOWN_ID
 from keras_deepnmt.translator.batches import (
@@ -241,16 +242,19 @@ class GivenRows:
             included; 0 where the options decide.
         tags: tag that each prefix begins with, which is not a part of the
             translation's text, or `None`.
+        terms: phrases that each translation may contain, whatever a shortlist
+            has: the translations of the terms in its source.
     """
 
     prefixes: Sequence[GivenTokens]
     constraints: Sequence[Sequence[GivenTokens]]
     max_lengths: Sequence[int]
     tags: Sequence[str | None]
+    terms: Sequence[Sequence[GivenTokens]]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is given for any translation."""
+        """Whether nothing is required of any translation."""
         has_text = any(map(self.has_text, range(len(self.prefixes))))
         return not has_text and not any(self.max_lengths)
 
@@ -268,6 +272,7 @@ class GivenRows:
                     self.constraints,
                     self.max_lengths,
                     self.tags,
+                    self.terms,
                 )
             )
         )
@@ -284,7 +289,8 @@ class GivenRows:
 
     def token_ids(self) -> list[Sequence[int]]:
         """Lists the rows of ids that translations must be able to contain."""
-        phrases = [phrase for row in self.constraints for phrase in row]
+        rows = [*self.constraints, *self.terms]
+        phrases = [phrase for row in rows for phrase in row]
         return [given.ids for given in (*self.prefixes, *phrases)]
 
     def arrays(
@@ -323,6 +329,7 @@ def given_rows(
     constraints: Iterable[Iterable[str]] | None = None,
     max_lengths: Iterable[int] | None = None,
     tags: Sequence[str | None] | None = None,
+    sources: Sequence[str] | None = None,
 ) -> GivenRows:
     """Turns the requirements on `number` translations into rows of ids.
 
@@ -336,6 +343,8 @@ def given_rows(
             token included; 0 where the options decide.
         tags: tags that the translations begin with, before a prefix, or `None`
             for those without.
+        sources: the sentences, whose terms translations may contain. Only
+            searches with shortlists need them.
 
     Returns:
         The rows; empty ones where nothing is required. No maximum length is
@@ -366,6 +375,9 @@ def given_rows(
         if max_lengths is not None
         else [0] * number,
         tags,
+        _phrase_rows(tokenizer, map(marked_translations, sources))
+        if sources is not None
+        else [[] for _ in range(number)],
     )
     for name, values, one, several in (
         ("prefixes", rows.prefixes, "text", "prefixes"),

@@ -662,6 +662,7 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             len(sentences),
             self.model.max_length,
             tags=self._target_tags(sentences, tag),
+            sources=None if self.shortlists is None else sentences,
             **given,
         )
         if distinct is None:

@@ -52,6 +52,35 @@ def test_all_batches_of_a_call_have_one_number_of_tokens():
     assert len(candidates.of([[8, 3]])) == 768
 
 
+def test_the_translation_of_a_term_is_among_them(digits, monkeypatch):
+    monkeypatch.setattr(
+        "keras_deepnmt.translator.batches.padded_number",
+        lambda number: number,
+    )
+    translator = Translator.load(digits / "run", compiled=False)
+    size = translator.model.target_vocabulary_size
+    few = translator.replaced(shortlists=shortlists(size))
+    found = []
+
+    def search(*_, candidate_ids, **__):
+        found.append(candidate_ids.tolist())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(few._decoder, "search", search)
+    source = "1 2 <term> 3 <is> 9 8 </term> 4 <term> 5 <is> 7</term>"
+    for text, terms in (("1 2 3", []), (source, ["9 8", "7"])):
+        with pytest.raises(KeyboardInterrupt):
+            few.translate([text, "6"])
+        ids = translator.target_tokenizer.encode(terms) if terms else []
+        assert set(found.pop()) == {
+            0,
+            1,
+            2,
+            3,
+            *map(int, np.hstack([[], *ids])),
+        }
+
+
 @pytest.mark.thorough
 def test_translations_consist_of_them(deepnmt, digits, tmp_path, monkeypatch):
     # The digits have fewer tokens than a shortlist of usual size.

@@ -11,6 +11,7 @@
 import dataclasses
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +159,30 @@ def test_a_document_ends_alike_in_training_and_translation(tmp_path, blank):
     assert window.take("a cat") == "a dog <sep> a cat"
 
 
+@pytest.mark.parametrize("errors", ["skip", "replace"])
+def test_what_is_left_out_since_it_cannot_be_read_is_no_context(
+    tmp_path, errors
+):
+    bad = PAIRS[:6]
+    bad[1] = "the \udcff", bad[1][1]
+    bad[3] = bad[3][0], "der \udcff"  # its source can be read
+    given = options(tmp_path, context=1, errors=errors)
+    for side, path in enumerate((given.train[0].source, given.train[0].target)):
+        lines = [pair[side] for pair in lines_of([bad, PAIRS[6:]])]
+        text = "".join(f"{line}\n" for line in lines)
+        Path(path).write_bytes(text.encode("utf-8", "surrogateescape"))
+    prepare(given, tmp_path / "out")
+    found = [source for source, _ in decoded(tmp_path / "out", "train")]
+    sources = [source for source, _ in bad]
+    if errors == "skip":
+        expected = [0], [0, 2], [3, 4], [4, 5]
+    else:
+        sources[1] = "the \ufffd"
+        expected = [0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 5]
+    for text, places in zip(found, expected, strict=False):
+        assert text == " <sep> ".join(sources[place] for place in places)
+
+
 def test_filters_read_the_sentence_alone(tmp_path):
     # Seven words each, and a document with a pair that is too long.
     long = ("the dog " * 8, "der Hund " * 8)
@@ -214,6 +239,34 @@ def test_pairs_that_are_drawn_are_held_out_of_all_contexts(tmp_path):
     assert manifest["leakage"]["train_test"] == 0
     # All pairs are there twice, after other sentences.
     assert 15 < manifest["filters"]["train"]["held_out"] <= 30
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_pairs_that_are_drawn_are_held_out_with_and_without_tags(
+    tmp_path, size
+):
+    """Lines with tags of their own, in both places of a document."""
+
+    def tagged(documents):
+        return [(f"<2de> {a}", b) for a, b in lines_of(documents) if a]
+
+    # Each pair is at the beginning of a document, and after another one.
+    own = [
+        pair
+        for a, b in zip(PAIRS[:-1], PAIRS[1:], strict=True)
+        for pair in (*tagged([[a, b]]), ("", ""))
+    ]
+    given = options(tmp_path, context=size, valid_pairs=9)
+    train = [
+        write_pairs(tmp_path, "own", own),
+        dataclasses.replace(given.train[0], tag="<2de>"),
+    ]
+    given = dataclasses.replace(given, train=train)
+    manifest = prepare(given, tmp_path / "out")
+    assert manifest["leakage"]["train_valid"] == 0
+    drawn = {target for _, target in decoded(tmp_path / "out", "valid")}
+    left = {target for _, target in decoded(tmp_path / "out", "train")}
+    assert drawn and not drawn & left
 
 
 @pytest.mark.parametrize("tag", [None, "<2de>"])

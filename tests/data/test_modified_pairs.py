@@ -206,6 +206,38 @@ def test_changed_pairs_have_room(pairs, plan):
     assert changed >= 0.7 * (changed + same) > 0
 
 
+@pytest.mark.parametrize("modifier", ["upper_case", "title_case"])
+def test_pairs_that_stay_as_they_are_have_room(tmp_path, modifier):
+    """With symbols for capitals a changed pair may be the shorter one."""
+
+    def every_second(text):
+        words = text.split()
+        words[1::2] = map(str.title, words[1::2])
+        return " ".join(words)
+
+    given = [
+        tuple(map(str.lower if row % 25 == 0 else every_second, pair))
+        for row, pair in enumerate(PAIRS)
+    ]
+    options = PrepareOptions(
+        train=[write_pairs(tmp_path, "train", given)],
+        vocabulary_size=130,
+        case="factored",
+        case_examples=0.0,
+    )
+    prepare(options, tmp_path / "out")
+    data = PreparedData(tmp_path / "out")
+    store = data.store("train")
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    pairs = ModifiedPairs(store, tokenizers, [modifier], [120], 99, [])
+    assert (pairs.lengths[120:] >= store.lengths).all()
+    weights = [pairs.weights(None, {modifier: 0.3})]
+    shapes = choose_batch_shapes(pairs.lengths, 256, 3, 1, weights[0])
+    plan = StagedPlan(pairs.lengths, shapes, 3, weights, [0])
+    for step in range(plan.batches_in_epoch(0)):
+        read(pairs, plan, step)
+
+
 def test_texts_are_changed_word_by_word():
     symbols = ["<x>"]
     text = "der kleine <x>Hund schläft ß"

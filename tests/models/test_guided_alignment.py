@@ -100,6 +100,37 @@ def test_translations_are_learned_in_both_directions(alignments):
         assert not row[length:].any() and not row[:, length:].any()
 
 
+def test_only_the_last_sentence_of_a_context_is_linked():
+    """Whatever stands before the last mark, the links are the same."""
+    mark = 13
+    pairs = [(s, t) for s, t in PAIRS if mark not in s]
+    before = [source for source, _ in reversed(pairs)]
+    in_context = [
+        ([*one, mark, *source] if row % 3 else source, target)
+        for row, (one, (source, target)) in enumerate(
+            zip(before, pairs, strict=True)
+        )
+    ]
+    alone = learn_alignment_model(pairs, *SIZES)
+    found = learn_alignment_model(in_context, *SIZES, mark=mark)
+    np.testing.assert_array_equal(found.forward.ids, alone.forward.ids)
+    labels = padded([[*target, 3] for _, target in pairs[:24]], 6)
+    expected, links = (
+        keras.ops.convert_to_numpy(
+            model.posteriors(
+                padded([[*s, 3] for s, _ in given[:24]], 14), labels
+            )
+        )
+        for model, given in ((alone, pairs), (found, in_context))
+    )
+    for row, (source, _) in enumerate(in_context[:24]):
+        start = len(source) - len(pairs[row][0])
+        assert not links[row, :, :start].any()
+        np.testing.assert_allclose(
+            links[row, :, start:], expected[row, :, : 14 - start], rtol=1e-5
+        )
+
+
 def small_model(**options):
     keras.utils.set_random_seed(5)
     return Transformer(*SIZES, 16, 32, 2, 1, 2, dropout=0.0, **options)

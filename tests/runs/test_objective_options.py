@@ -18,6 +18,8 @@ import pytest
 from broken_runs import checkpoint
 
 from keras_deepnmt.data.batches.subword_sampling import SubwordSampling
+from keras_deepnmt.data.context import mark_id
+from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import write_json
@@ -191,6 +193,20 @@ def test_each_key_reaches_its_place(recipe, prepared_dir):
     assert isinstance(cutting, SubwordSampling)
     assert (cutting.alpha, cutting.seed) == (0.3, 7)
     assert (dropping.probability, dropping.seed) == (0.2, 7)
+
+
+def test_alignments_are_those_of_the_sentence_after_its_context(
+    recipe_file, tmp_path
+):
+    changes = {"data.context": 1, "data.vocabulary_size": 21}
+    recipe = load_recipe(
+        recipe_file, {**changes, "training.objective.guided_alignment": {}}
+    )
+    prepare_corpus(recipe.data, tmp_path / "data", progress=False)
+    data = PreparedData(tmp_path / "data")
+    (term,) = compile_options(recipe, data)["objective_terms"]
+    mark = mark_id(data.source_tokenizer)
+    assert mark is not None and term.alignments.mark == mark
 
 
 def test_without_its_keys_a_recipe_is_plain(recipe_file, prepared_dir):

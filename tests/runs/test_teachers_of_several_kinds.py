@@ -4,6 +4,7 @@
   it has learned for it
 * with a context, documents end where they end in the text, and a teacher that
   reads a context gets it
+* a line that is not UTF-8 is in no context, as in training and translation
 * a language or tag that cannot be known is refused in a line
 """
 
@@ -13,7 +14,11 @@ from pathlib import Path
 
 import pytest
 from broken_runs import translate_by_weights
+from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.context import windows_in_context
+from keras_deepnmt.commands.terminal.input_lines import decode_windows
+from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.data import CorpusOptions, PrepareOptions, prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -75,7 +80,8 @@ def options(tmp_path):
 
     def make(teacher, lines=("a b", "c"), tag=None, language=None, **others):
         file = tmp_path / f"{len(list(tmp_path.iterdir()))}.source"
-        file.write_text("".join(f"{line}\n" for line in lines))
+        text = "".join(f"{line}\n" for line in lines)
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
         corpus = CorpusOptions(
             str(file), tag=tag, target_language=language, translated_by=teacher
         )
@@ -167,3 +173,32 @@ def test_documents_of_translations_end_as_those_of_the_text(
         del asked[:]
         translated(one, tmp_path / "other")
         assert not any("<sep>" in text for text in asked)
+
+
+def test_a_line_that_is_left_out_is_in_no_context(
+    teacher, options, asked, tmp_path
+):
+    lines = ["a b c", "\udcff", "d e"]
+    given = options(teacher, lines, language="de", context=1, errors="skip")
+    translated(given, tmp_path / "made")
+    assert asked == ["<2de> a b c", "<2de> a b c <sep> d e"]
+    # So a student reads it.
+    (corpus,) = given.train
+    target = tmp_path / "target"
+    target.write_text("A B C\nX\nD E\n")
+    train = dataclasses.replace(corpus, target=str(target), translated_by=None)
+    given = dataclasses.replace(given, train=[train])
+    prepare_corpus(given, tmp_path / "data", progress=False)
+    data = PreparedData(tmp_path / "data")
+    sources = [source for source, _ in data.store("train").read([0, 1])]
+    expected = ["a b c", "a b c <sep> d e"]
+    assert data.source_tokenizer.decode(sources) == expected
+    # So does `translate`, which writes an empty line.
+    windows = [[line.encode("utf-8", "surrogateescape") for line in lines]]
+    (found,) = windows_in_context(
+        Namespace(context=1, output=None),
+        Translator.load(teacher),
+        decode_windows(windows, "in", "skip", LineWarnings()),
+        is_document=False,
+    )
+    assert found == [expected[0], "", expected[1]]

@@ -37,11 +37,13 @@ def add_context(parser: VerbParser) -> None:
 def windows_in_context(
     options: Namespace,
     translator: "Translator",
-    windows: Iterator[list[str]],
+    windows: Iterator[list[str | None]],
     is_document: bool,
 ) -> Iterator[list[str]]:
     """Puts each line in the context that is asked for.
 
+    `None` stands for a line that is left out: it becomes empty, and the
+    document goes on after it.
     `is_document` says that the input is no plain text: `DocumentInput` refuses
     a context.
 
@@ -64,7 +66,7 @@ def windows_in_context(
                 learned,
                 advice,
             )
-        return windows
+        return ([text or "" for text in texts] for texts in windows)
     check_lines_can_change("--context", options, has_markup=False)
     if mark_id(translator.source_tokenizer) is None:
         raise UserError(
@@ -79,4 +81,7 @@ def windows_in_context(
             f"{options.context}. Give fewer."
         )
     window = ContextWindow(options.context, translator.training_tags)
-    return (list(map(window.take, texts)) for texts in windows)
+    return (
+        ["" if text is None else window.take(text) for text in texts]
+        for texts in windows
+    )

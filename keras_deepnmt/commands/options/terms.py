@@ -30,11 +30,12 @@ def add_terms(parser: VerbParser) -> None:
 def windows_with_terms(
     options: Namespace,
     translator: "Translator",
-    windows: Iterator[list[str]],
+    windows: Iterator[list[str | None]],
     has_markup: bool,
-) -> Iterator[list[str]]:
+) -> Iterator[list[str | None]]:
     """Marks the terms of each line that have a translation in the list.
 
+    `None` stands for a line that is left out, and stays.
     `has_markup` says whether the input has markup that is kept in any case.
 
     Raises:
@@ -46,4 +47,4 @@ def windows_with_terms(
     check_lines_can_change("--terms", options, has_markup)
     check_has_term_marks(translator.source_tokenizer, "--terms")
     terms = TermList(options.terms)
-    return (list(map(terms.mark, texts)) for texts in windows)
+    return ([text and terms.mark(text) for text in texts] for texts in windows)

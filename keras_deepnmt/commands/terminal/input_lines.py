@@ -120,18 +120,18 @@ def decode_windows(
     errors: str,
     warnings: LineWarnings,
     whole_windows: bool = False,
-) -> Iterator[list[str]]:
+) -> Iterator[list[str | None]]:
     """Decodes the lines of each window as UTF-8.
 
     For a line that is not UTF-8, `errors` is `"strict"` to raise `UserError`
     after the lines before it were yielded, `"replace"` to replace each invalid
-    byte by U+FFFD, or `"skip"` for an empty line instead. The last two add the
-    line to `warnings`. `name` is the name of the input in an error message.
+    byte by U+FFFD, or `"skip"` for `None` instead. The last two add the line to
+    `warnings`. `name` is the name of the input in an error message.
     With `whole_windows`, the lines before it in its window are not yielded.
     """
     number = 0
     for lines in windows:
-        texts = []
+        texts: list[str | None] = []
         for line in lines:
             number += 1
             try:
@@ -145,7 +145,7 @@ def decode_windows(
                 texts.append(
                     line.decode("utf-8", "replace")
                     if errors == "replace"
-                    else ""
+                    else None
                 )
         yield texts
 

@@ -310,10 +310,12 @@ class ModifiedPairs:
                     for old, new in zip(read, changed, strict=True)
                 ]
             )
-            # Most of them have room.
+            # Most of them have room, and all of them as they are.
             factor = np.quantile(growth, 0.9)
-            lengths[:, side] = np.minimum(
-                np.ceil(plain[:, side] * factor), self._longest[side]
+            lengths[:, side] = np.clip(
+                np.ceil(plain[:, side] * factor),
+                plain[:, side],
+                self._longest[side],
             )
         return lengths.astype("uint16")
 

@@ -27,7 +27,7 @@ class BadLines:
     """
 
     def __init__(self, errors: str):
-        self._errors = errors
+        self.errors = errors
         self._named: list[str] = []
         self._counts: dict[Path, int] = {}
 
@@ -42,7 +42,7 @@ class BadLines:
             self._counts[path] = self._counts.get(path, 0) + 1
             if len(self._named) < _NAMED:
                 self._named.append(undecodable_line(error, path, number))
-        if self._errors == "replace":
+        if self.errors == "replace":
             return line.decode("utf-8", "replace")
         return None
 
@@ -61,7 +61,7 @@ class BadLines:
 
     def problems(self) -> list[str]:
         """Returns the error messages, none unless `errors` is strict."""
-        if self._errors != "strict" or not self._named:
+        if self.errors != "strict" or not self._named:
             return []
         *first, last = self.describe()
         return [*first, f"{last} {_REMEDY}"]
@@ -73,5 +73,5 @@ class BadLines:
         done = {
             "replace": "Bytes that are not UTF-8 were replaced by U+FFFD",
             "skip": "Pairs with bytes that are not UTF-8 were left out",
-        }[self._errors]
+        }[self.errors]
         return [f"{done}. {' '.join(self.describe())}"]

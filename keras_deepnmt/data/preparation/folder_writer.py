@@ -49,7 +49,7 @@ from keras_deepnmt.data.preparation.spool import Spool
 from keras_deepnmt.data.preparation.tokenizer_making import TokenizerMaker
 from keras_deepnmt.data.preparation.unknown_tokens import UnknownTokens
 from keras_deepnmt.data.shortlists import SHORTLIST_FILE
-from keras_deepnmt.data.tags import begins_with_tag, tagged_text
+from keras_deepnmt.data.tags import begins_with_tag, tagged_text, untagged_text
 from keras_deepnmt.data.token_links import ENDS_FILE, LINKS_FILE
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError, UserErrors
@@ -349,10 +349,11 @@ class FolderWriter:
         return np.unique(np.concatenate(found))
 
     def _hash_of_sentences(self, pair: tuple[str, str]) -> int:
-        """The hash of a pair in both directions, without its context."""
+        """The hash of a pair in both directions, without context and tag."""
         source, target = pair
         if self.options.context:
             source = without_context(source)
+        source = untagged_text(source, self.options.tags())
         return hash_unordered((source, target))
 
     def _new_spool(self, split: str) -> Spool:

@@ -209,9 +209,19 @@ class PairReader:
         lines, position = iter(pair_lines), 0
         window = ContextWindow(self._context, self._tags)
         while block := list(itertools.islice(lines, BLOCK_PAIRS)):
-            yield [(*line, _before(window, *line[1:])) for line in block]
+            yield [(*line, self._before(window, *line[1:])) for line in block]
             self._progress(pair_lines.position - position)
             position = pair_lines.position
+
+    def _before(self, window, source: bytes, target: bytes) -> str:
+        """The context of a line; one with two empty sides ends a document."""
+        replaces = self._bad_lines.errors == "replace"
+        try:
+            text = source.decode("utf-8", "replace" if replaces else "strict")
+        except UnicodeDecodeError:
+            # Its pair is left out, and what cannot be read is no context.
+            return ""
+        return window.before(text, target.decode("utf-8", "replace"))
 
     def _judged_blocks(self, pair_lines, corpus):
         """Iterates over the blocks, each with what is known of its pairs."""
@@ -331,9 +341,3 @@ def _decode(sides, corpus, line, bad_lines: BadLines):
         )
     )
     return None if None in texts else texts
-
-
-def _before(window, source: bytes, target: bytes) -> str:
-    """The context of a line; one with two empty sides ends a document."""
-    sides = (side.decode("utf-8", "replace") for side in (source, target))
-    return window.before(*sides)

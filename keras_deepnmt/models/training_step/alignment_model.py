@@ -55,6 +55,9 @@ class AlignmentModel:
             Defaults to `4.0`.
         empty_probability: float. Prior p_0 of a word to be the translation of
             no word. Defaults to `0.08`.
+        mark: int. Id of the mark between the sentences of a context. Only the
+            words after the last one are then linked, and places are counted
+            from there. Defaults to `None`: all words are linked.
 
     Example:
     >>> table = TranslationTable(
@@ -76,6 +79,7 @@ class AlignmentModel:
     backward: TranslationTable
     tension: float = 4.0
     empty_probability: float = 0.08
+    mark: int | None = None
 
     def posteriors(self, source_ids, labels):
         """Computes the probability of each link.
@@ -88,6 +92,11 @@ class AlignmentModel:
             Float32 tensor `(B, T, S)`. A row sums to at most 1, and to 0 at
             padding and the end token.
         """
+        if self.mark is not None:
+            is_mark = ops.equal(source_ids, self.mark)
+            marks = ops.cumsum(ops.cast(is_mark, "float32"), axis=1)
+            is_last = ops.equal(marks, marks[:, -1:]) & ~is_mark
+            source_ids = ops.where(is_last, source_ids, PADDING_ID)
         target = self._one_direction(self.forward, source_ids, labels)
         source = self._one_direction(self.backward, labels, source_ids)
         return target * ops.transpose(source, (0, 2, 1))
