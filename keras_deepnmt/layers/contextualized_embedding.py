@@ -204,6 +204,9 @@ class ContextualizedEmbedding(keras.layers.Layer):
     def _make_dropout(self, name, rate):
         return Dropout(rate, name=name, dtype=self.dtype_policy)
 
+    def compute_output_shape(self, inputs_shape):
+        return tuple(inputs_shape)
+
     def compute_output_spec(
         self,
         inputs,

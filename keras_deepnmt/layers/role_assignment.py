@@ -123,10 +123,7 @@ class RoleAssignment(keras.layers.Layer):
         )
         self.encoder.build(inputs_shape)
         self.dense_roles = self._make_dense("dense_roles", activation="tanh")
-        hidden = self.encoder.compute_output_spec(
-            keras.KerasTensor(inputs_shape)
-        )
-        self.dense_roles.build(hidden.shape)
+        self.dense_roles.build(self.encoder.compute_output_shape(inputs_shape))
         if self.assignment == "dense":
             return
         self.role_logits = self._make_dense("role_logits", use_bias=False)
@@ -197,6 +194,9 @@ class RoleAssignment(keras.layers.Layer):
             self.num_roles, name=name, dtype=self.dtype_policy, **options
         )
 
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], self.num_roles)
+
     def compute_output_spec(
         self,
         inputs,
@@ -205,7 +205,7 @@ class RoleAssignment(keras.layers.Layer):
         cache_index=None,
         training=None,
     ):
-        shape = (*inputs.shape[:-1], self.num_roles)
+        shape = self.compute_output_shape(inputs.shape)
         roles = keras.KerasTensor(shape, dtype=self.compute_dtype)
         return roles if cache is None else (roles, cache)
 
