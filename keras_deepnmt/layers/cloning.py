@@ -10,8 +10,9 @@ def initializer_config(initializer, name="attention_initializer"):
 
     It is `None`, anything that `keras.initializers.get` takes, or one of this
     package by its class name, as `"DepthScaledInitializer"` or, with its
-    arguments, `{"DepthScaledInitializer": {"alpha": 0.5}}`. Raises a
-    `ValueError` for other values.
+    arguments, `{"DepthScaledInitializer": {"alpha": 0.5}}`. A function is
+    returned as it is: Keras finds it by its name only if it is registered.
+    Raises a `ValueError` for other values.
     """
     try:
         found = keras.initializers.get(_named_initializer(initializer))
@@ -20,7 +21,9 @@ def initializer_config(initializer, name="attention_initializer"):
             f"`{name}` must be a Keras initializer or its name, such as "
             f'"glorot_uniform", or None. Received: {name}={initializer!r}.'
         ) from error
-    return None if found is None else keras.initializers.serialize(found)
+    if isinstance(found, keras.initializers.Initializer):
+        return keras.initializers.serialize(found)
+    return found
 
 
 def clone_initializer(initializer):

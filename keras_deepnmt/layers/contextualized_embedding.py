@@ -10,6 +10,7 @@ from keras_deepnmt.layers.argument_checks import (
 from keras_deepnmt.layers.call_results import call_results
 from keras_deepnmt.layers.cloning import initializer_config
 from keras_deepnmt.layers.dropout import Dropout
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.role_assignment import (
     RoleAssignment,
     check_role_options,
@@ -57,6 +58,8 @@ class ContextualizedEmbedding(keras.layers.Layer):
         cache_index: int scalar tensor. Ignored: the cache needs no position.
         return_roles: bool. Whether to return the roles as well.
         training: bool. Whether dropout is active and one-hot roles are sampled.
+        mask: mask like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         `output`, a float tensor like `inputs`; then the new cache if one was
@@ -156,11 +159,14 @@ class ContextualizedEmbedding(keras.layers.Layer):
         cache_index=None,
         return_roles=False,
         training=None,
+        mask=None,
     ):
         embeddings = self.embedding_dropout(inputs, training=training)
         if cache is None:
             roles = self.roles(
-                embeddings, padding_mask=padding_mask, training=training
+                embeddings,
+                padding_mask=first_mask(padding_mask, mask),
+                training=training,
             )
         else:
             roles, cache = self.roles(
@@ -204,6 +210,9 @@ class ContextualizedEmbedding(keras.layers.Layer):
     def _make_dropout(self, name, rate):
         return Dropout(rate, name=name, dtype=self.dtype_policy)
 
+    def compute_output_shape(self, inputs_shape):
+        return tuple(inputs_shape)
+
     def compute_output_spec(
         self,
         inputs,
@@ -212,6 +221,7 @@ class ContextualizedEmbedding(keras.layers.Layer):
         cache_index=None,
         return_roles=False,
         training=None,
+        mask=None,
     ):
         shapes = [tuple(inputs.shape), (*inputs.shape[:-1], self.num_roles)]
         output, roles = (

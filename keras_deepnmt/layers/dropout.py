@@ -53,7 +53,7 @@ class Dropout(keras.layers.Dropout):
         As `inputs`; activations that are kept are divided by `1 - rate`.
 
     Raises:
-        ValueError: if `rate` is outside [0, 1).
+        ValueError: if `rate` is outside [0, 1), and for a `noise_shape`.
 
     Masking: passes the inputs' mask through.
 
@@ -69,6 +69,12 @@ class Dropout(keras.layers.Dropout):
 
     def __init__(self, rate, seed=None, **kwargs):
         check_probability("rate", rate)
+        if kwargs.get("noise_shape") is not None:
+            raise ValueError(
+                "`noise_shape` must be None: each activation is dropped by "
+                f"itself. Received: noise_shape={kwargs['noise_shape']!r}. Use "
+                "keras.layers.Dropout."
+            )
         super().__init__(rate, seed=seed, **kwargs)
 
     def call(self, inputs, training=False):

@@ -81,7 +81,9 @@ class LearnedPositionEmbedding(keras.layers.Layer):
 
     def call(self, inputs, start_index=0):
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
-        positions = ops.minimum(positions + start_index, self.max_length - 1)
+        # TensorFlow adds no integers of two types.
+        positions = positions + ops.cast(start_index, "int32")
+        positions = ops.minimum(positions, self.max_length - 1)
         vectors = self.table(ops.expand_dims(positions, 0))  # (1, T, D)
         return inputs + vectors if self.add_to_inputs else vectors
 

@@ -35,14 +35,16 @@ class ResidualConnection(keras.layers.Layer):
 
     Call arguments:
         inputs: float tensor `(B, T, D)`, the sub-layer's input.
-        outputs: float tensor `(B, T, D)`, the sub-layer's output.
+        outputs: float tensor `(B, T, D)`, the sub-layer's output; without it
+            the call returns what `before` does, in pre-norm.
         training: bool. Whether dropout is active.
 
     Returns:
         Float tensor `(B, T, D)`.
 
     Raises:
-        ValueError: if `dropout` is outside [0, 1).
+        ValueError: if `dropout` is outside [0, 1); in post-norm, at call
+            without `outputs`.
 
     Masking: passes the inputs' mask through; positions are independent.
 
@@ -99,11 +101,21 @@ class ResidualConnection(keras.layers.Layer):
         """
         if not self.normalize_first:
             return inputs
+        if isinstance(inputs, keras.KerasTensor):
+            # As a layer of the functional model the norm would be saved twice.
+            return self(inputs)
         if not self.built:
             self.build(tuple(inputs.shape))
         return self.layer_norm(inputs)
 
-    def call(self, inputs, outputs, training=None):
+    def call(self, inputs, outputs=None, training=None):
+        if outputs is None:
+            if not self.normalize_first:
+                raise ValueError(
+                    "`outputs` must be the output of the sub-layer, unless "
+                    "normalize_first=True. Received: outputs=None."
+                )
+            return self.layer_norm(inputs)
         check_alike("outputs", [outputs], "inputs", inputs, num_axes=3)
         total = inputs + self.dropout_layer(outputs, training=training)
         return total if self.normalize_first else self.layer_norm(total)

@@ -9,6 +9,7 @@ from keras_deepnmt.layers.argument_checks import (
     check_positive,
     check_sequence,
 )
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.recording import record
 from keras_deepnmt.layers.role_encoder import RoleEncoder
 
@@ -62,6 +63,8 @@ class RoleAssignment(keras.layers.Layer):
         cache: dict from `init_cache`.
         cache_index: int scalar tensor. Ignored: the cache needs no position.
         training: bool. Whether one-hot roles are sampled.
+        mask: mask like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         Float tensor `(B, S, h_r)`; then the new cache if one was passed.
@@ -123,10 +126,7 @@ class RoleAssignment(keras.layers.Layer):
         )
         self.encoder.build(inputs_shape)
         self.dense_roles = self._make_dense("dense_roles", activation="tanh")
-        hidden = self.encoder.compute_output_spec(
-            keras.KerasTensor(inputs_shape)
-        )
-        self.dense_roles.build(hidden.shape)
+        self.dense_roles.build(self.encoder.compute_output_shape(inputs_shape))
         if self.assignment == "dense":
             return
         self.role_logits = self._make_dense("role_logits", use_bias=False)
@@ -148,9 +148,12 @@ class RoleAssignment(keras.layers.Layer):
         cache=None,
         cache_index=None,
         training=None,
+        mask=None,
     ):
         if cache is None:
-            hidden = self.encoder(inputs, padding_mask=padding_mask)
+            hidden = self.encoder(
+                inputs, padding_mask=first_mask(padding_mask, mask)
+            )
         else:
             hidden, cache = self.encoder(inputs, cache=cache)
         roles = self.dense_roles(hidden)  # (B, S, h_r)
@@ -197,6 +200,9 @@ class RoleAssignment(keras.layers.Layer):
             self.num_roles, name=name, dtype=self.dtype_policy, **options
         )
 
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], self.num_roles)
+
     def compute_output_spec(
         self,
         inputs,
@@ -204,8 +210,9 @@ class RoleAssignment(keras.layers.Layer):
         cache=None,
         cache_index=None,
         training=None,
+        mask=None,
     ):
-        shape = (*inputs.shape[:-1], self.num_roles)
+        shape = self.compute_output_shape(inputs.shape)
         roles = keras.KerasTensor(shape, dtype=self.compute_dtype)
         return roles if cache is None else (roles, cache)
 

@@ -242,6 +242,10 @@ class RoleEncoder(keras.layers.Layer):
         """Returns the number of earlier tokens that the convolution sees."""
         return self.kernel_size - 1 + int(self.exclusive)
 
+    def compute_output_shape(self, inputs_shape):
+        is_double = self.role_encoder == "lstm" and self.bidirectional
+        return (*inputs_shape[:-1], (1 + int(is_double)) * self.role_units)
+
     def compute_output_spec(
         self,
         inputs,
@@ -250,9 +254,7 @@ class RoleEncoder(keras.layers.Layer):
         cache_index=None,
         mask=None,
     ):
-        is_double = self.role_encoder == "lstm" and self.bidirectional
-        units = (1 + int(is_double)) * self.role_units
-        shape = (*inputs.shape[:-1], units)
+        shape = self.compute_output_shape(inputs.shape)
         output = keras.KerasTensor(shape, dtype=self.compute_dtype)
         return output if cache is None else (output, cache)
 

@@ -70,6 +70,8 @@ class RoleInteraction(ContextualizedEmbedding):
         cache_index: int scalar tensor. Ignored: the cache needs no position.
         return_roles: bool. Whether to return the roles as well.
         training: bool. Whether dropout is active and one-hot roles are sampled.
+        mask: mask like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         `output`, a float tensor like `inputs`; then the new cache if one was

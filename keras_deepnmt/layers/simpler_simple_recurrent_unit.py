@@ -120,6 +120,9 @@ def _recurrence(gates, inputs):
             *_pass(gates, inputs, _gather, distance),
         ),
         (ops.ones((), "int32"), gates, inputs),
+        # More than an int32 length needs, as the distance doubles. XLA asks for
+        # a number, to know the size of what is kept for the gradient.
+        maximum_iterations=31,
     )
     return states
 

@@ -73,7 +73,9 @@ class SinusoidalPositionEncoding(keras.layers.Layer):
         exponents = ops.arange(half, dtype="float32") / max(half - 1, 1)
         frequencies = self.max_wavelength**-exponents  # (D/2,)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
-        positions = ops.cast(positions + start_index, "float32")
+        # TensorFlow adds no integers of two types.
+        positions = positions + ops.cast(start_index, "int32")
+        positions = ops.cast(positions, "float32")
         angles = ops.expand_dims(positions, 1) * frequencies  # (T, D/2)
         waves = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return inputs + ops.cast(waves, inputs.dtype)

@@ -17,6 +17,7 @@ from keras_deepnmt.layers.cloning import (
     clone_prototype,
     initializer_config,
     prototype_config,
+    prototype_of,
 )
 from keras_deepnmt.layers.dropout import Dropout
 from keras_deepnmt.layers.feed_forward import FeedForward
@@ -340,6 +341,12 @@ class SurfaceFusion(keras.layers.Layer):
                 "received project=None. Pass one of them."
             )
         return self.projection if project is None else project
+
+    def compute_output_shape(
+        self, inputs_shape, memory_shape=None, source_embeddings_shape=None
+    ):
+        projection = self._get_projection(prototype_of(self.output_projection))
+        return projection.compute_output_shape(inputs_shape)
 
     def compute_output_spec(self, inputs, *args, project=None, **kwargs):
         # Needed because JAX cannot trace a call with a function argument.

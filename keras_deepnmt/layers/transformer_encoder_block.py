@@ -21,6 +21,7 @@ from keras_deepnmt.layers.cloning import (
 )
 from keras_deepnmt.layers.feed_forward import FeedForward
 from keras_deepnmt.layers.initial_kernels import build_with_kernels
+from keras_deepnmt.layers.keras_masks import first_mask
 from keras_deepnmt.layers.multi_head_attention import MultiHeadAttention
 from keras_deepnmt.layers.recomputation import Block
 from keras_deepnmt.layers.recording import record
@@ -86,6 +87,8 @@ class TransformerEncoderBlock(Block):
             the outputs of blocks further below, newest first. Needed only for a
             self-attention that reads them, such as `MultiLayerAttention`.
         training: bool. Whether dropout is active.
+        mask: mask like `padding_mask`, which Keras attaches to the inputs and
+            passes itself.
 
     Returns:
         Float tensor `(B, S, D)`.
@@ -170,11 +173,18 @@ class TransformerEncoderBlock(Block):
         )
         self._build_part("feed_forward", inputs_shape)
 
-    def call(self, inputs, padding_mask=None, layer_states=None, training=None):
+    def call(
+        self,
+        inputs,
+        padding_mask=None,
+        layer_states=None,
+        training=None,
+        mask=None,
+    ):
         check_mask("padding_mask", padding_mask, inputs.shape[:2])
-        mask = (
-            None if padding_mask is None else ops.expand_dims(padding_mask, 1)
-        )
+        mask = first_mask(padding_mask, mask)
+        if mask is not None:
+            mask = ops.expand_dims(mask, 1)  # (B, 1, S)
         x = self._attend(
             inputs, layer_states, attention_mask=mask, training=training
         )

@@ -104,3 +104,8 @@ def test_compiled_masks_are_those_of_eager_calls():
 def test_refuses_a_rate_outside_its_range(rate):
     with pytest.raises(ValueError, match=f"{rate}"):
         Dropout(rate)
+
+
+def test_refuses_a_mask_that_is_shared_along_axes():
+    with pytest.raises(ValueError, match="Use keras.layers.Dropout"):
+        Dropout(0.5, noise_shape=(None, 1, D))

@@ -126,6 +126,32 @@ def test_padding_marked_by_keras_changes_no_real_token(name, embedding):
     np.testing.assert_allclose(padded, alone, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.MultiHeadAttention(2),
+        layers.HybridSelfAttention(2),
+        layers.TransformerEncoderBlock(2, 8),
+        layers.RoleEncoder(3),
+        layers.RoleAssignment(3, role_encoder="cnn"),
+        layers.ContextualizedEmbedding(3, role_encoder="cnn"),
+        layers.RoleInteraction(3, role_encoder="cnn"),
+        layers.GatedConvolution(D),
+        layers.AverageAttention(8),
+        layers.SimplerSimpleRecurrentUnit(),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_padding_within_time_steps_changes_no_real_token(layer, embedding):
+    """`TimeDistributed` hands on the mask as the argument `mask` alone."""
+    inputs = keras.Input((2, None), dtype="int32")
+    outputs = keras.layers.TimeDistributed(layer)(embedding(inputs))
+    model = keras.Model(inputs, outputs)
+    padded = np.asarray(model(IDS[None]))[0, 1, :NUM_REAL]
+    alone = np.asarray(layer(embedding(IDS[1:, :NUM_REAL])))[0]
+    np.testing.assert_allclose(padded, alone, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_the_output_carries_the_mask_of_the_input(name, embedding):
     """A layer of Keras that follows knows which tokens are real."""

@@ -9,7 +9,7 @@ from keras_deepnmt.layers import LearnedPositionEmbedding
 B, T, D, M = 3, 7, 5, 11
 
 
-@pytest.mark.parametrize("start", [0, 2, 8, 20])
+@pytest.mark.parametrize("start", [0, 2, 8, 20, np.int64(3)])
 def test_a_position_has_its_row(start):
     layer = LearnedPositionEmbedding(M)
     inputs = np.zeros((B, T, D), "float32")

@@ -1,6 +1,8 @@
 """What must be true of ResidualConnection: post-norm is LN(x + y), pre-norm
-is x + y around LN(x), and dropout falls on the sub-layer's output only."""
+is x + y around LN(x), also in functional models of Keras, and dropout falls on
+the sub-layer's output only."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -52,6 +54,29 @@ def test_what_the_sublayer_reads_may_be_asked_for_first(sides):
     found = layer.before(sides[0])
     np.testing.assert_allclose(found, normalize(layer, sides[0]), atol=1e-5)
     np.testing.assert_allclose(layer(*sides), sides[0] + sides[1], atol=1e-6)
+
+
+def test_a_functional_model_of_pre_norm_is_saved_and_cloned(sides, tmp_path):
+    states = inputs = keras.Input((None, D))
+    for number in (1, 2):
+        residual = ResidualConnection(normalize_first=True)
+        sublayer = keras.layers.Dense(D, name=f"sublayer_{number}")
+        states = residual(states, sublayer(residual.before(states)))
+    model = keras.Model(inputs, states)
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.train_on_batch(*sides)
+    assert len(model.weights) == 8
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for other in (loaded, clone):
+        np.testing.assert_array_equal(other(sides[0]), model(sides[0]))
+
+
+def test_post_norm_needs_the_output_of_the_sublayer(sides):
+    with pytest.raises(ValueError, match="Received: outputs=None"):
+        built()(sides[0])
 
 
 def test_epsilon_is_used():

@@ -99,6 +99,21 @@ def test_gradient_reaches_every_weight(layer, query):
         assert np.any(gradient.numpy() != 0)
 
 
+@pytest.mark.thorough
+def test_xla_computes_the_gradient_at_any_length(layer, query):
+    @tf.function(jit_compile=True, input_signature=[inputs_of_any_length()])
+    def gradients(query):
+        with tf.GradientTape() as tape:
+            loss = keras.ops.sum(layer(query) ** 2)
+        return tape.gradient(loss, layer.trainable_weights)
+
+    with tf.GradientTape() as tape:
+        loss = keras.ops.sum(layer(query) ** 2)
+    expected = tape.gradient(loss, layer.trainable_weights)
+    for found, gradient in zip(gradients(query), expected, strict=True):
+        np.testing.assert_allclose(found, gradient, rtol=1e-4, atol=1e-4)
+
+
 def test_refuses_to_look_ahead(layer, query):
     with pytest.raises(ValueError, match="use_causal_mask=False"):
         layer(query, use_causal_mask=False)

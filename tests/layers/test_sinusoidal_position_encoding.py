@@ -49,6 +49,13 @@ def test_one_step_equals_its_place_in_the_whole():
         np.testing.assert_allclose(step, whole[:, t : t + 1], atol=1e-6)
 
 
+def test_a_position_may_be_an_integer_of_64_bits():
+    zeros, layer = np.zeros((1, T, D), "float32"), SinusoidalPositionEncoding()
+    np.testing.assert_array_equal(
+        layer(zeros, start_index=np.int64(3)), layer(zeros, start_index=3)
+    )
+
+
 def test_has_no_parameters():
     layer = SinusoidalPositionEncoding()
     layer(np.zeros((B, T, D), "float32"))

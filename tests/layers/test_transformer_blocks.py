@@ -186,3 +186,16 @@ def test_the_kernels_of_other_layers_are_drawn_too():
 def test_a_slot_refuses_what_is_no_layer():
     with pytest.raises(ValueError, match="Received: 'attention'"):
         TransformerEncoderBlock(N, F, self_attention="attention")
+
+
+def test_a_block_is_frozen_once_it_is_built():
+    inputs = keras.Input((None, D))
+    block = TransformerEncoderBlock(N, F)
+    model = keras.Model(inputs, block(inputs))
+    block.trainable = False
+    assert model.trainable_weights == []
+    # As README.md of the layers says.
+    clone = keras.models.clone_model(model)
+    clone.layers[-1].trainable = True
+    clone.layers[-1].trainable = False
+    assert clone.trainable_weights == []
