@@ -9,7 +9,11 @@
 # reason: the inner layers are made later, and nothing hands the value on to
 # them. A layer with weights of its own, such as `Dense`, stays frozen.
 #
-# What a program can do: set `layer.trainable = False` again after loading.
+# Setting `layer.trainable = False` again has no effect on TensorFlow, where an
+# attribute that has this value already is not set.
+#
+# What a program can do: set `layer.trainable = True` and then `False` after
+# loading.
 #
 # Seen with Python 3.11, keras 3.15.1, tensorflow 2.21.0 on Linux.
 set -euo pipefail
@@ -65,6 +69,14 @@ print("trainable after loading:", attentive.layers[1].trainable)
 print("fit has changed its weights:", moved)
 assert count(loaded[0]) == [0, 0]
 assert count(attentive) == count(copy) == count(given) == [0, 8]
+layer = attentive.layers[1]
+layer.trainable = False
+again = count(attentive)
+layer.trainable = True
+layer.trainable = False
+print("set to False again:                ", *again)
+print("set to True, then to False:        ", *count(attentive))
+assert again == [0, 8] and count(attentive) == [0, 0]
 assert moved and not attentive.layers[1].trainable
 PYTHON
 TF_CPP_MIN_LOG_LEVEL=3 "$work/venv/bin/python" "$work/frozen.py" "$work" \
