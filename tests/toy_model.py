@@ -16,6 +16,9 @@ from keras_deepnmt.decoding import compile_for
 DECAY = 0.7
 WIDTH = 5
 ON_JAX = keras.backend.backend() == "jax"
+SOURCES = np.array(
+    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
+)
 
 
 def eagerly(function, *arguments, **options):
@@ -25,6 +28,16 @@ def eagerly(function, *arguments, **options):
     """
     outputs = function(*arguments, **options)
     return keras.tree.map_structure(ops.convert_to_numpy, outputs)
+
+
+def run(model, function, sources=SOURCES, **options):
+    """Searches by the program of the model."""
+    return model.compiled(function)(sources, **options)
+
+
+def tokens(ids):
+    """The tokens of one row, without padding."""
+    return [token for token in np.asarray(ids).tolist() if token != 0]
 
 
 class ToyModel:

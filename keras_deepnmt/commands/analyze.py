@@ -43,7 +43,6 @@ def add_options(parser: VerbParser) -> None:
     add_run_folder(parser)
     parser.add_argument(
         "--what",
-        type=str,
         nargs="+",
         metavar="NAME",
         help=f"Analyses to make: any of {', '.join(NAMES)}. Default: all that "
@@ -52,7 +51,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="DIR",
         help="Folder for the figures, as PNG, SVG and CSV. Default: the folder "
         "figures in the run, for a trained model of the package in the current "

@@ -21,7 +21,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "run",
         metavar="RUN",
-        type=str,
         help="Run folder written by `deepnmt train`.",
     )
     parser.add_argument(
@@ -41,7 +40,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         required=True,
         metavar="DIR",
         help="Run folder to create; it must not exist yet.",

@@ -89,7 +89,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "runs",
         metavar="RUN",
-        type=str,
         nargs="*",
         help="Run folders written by `deepnmt train`. Other recipes are "
         "compared with that of the first one, and runs of one recipe with "
@@ -101,7 +100,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="FILE",
         help="File to write the translations of one run to, or with --m2 its "
         "corrections. Default: none is written.",
@@ -117,7 +115,6 @@ def _add_text_options(parser):
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
-            type=str,
             metavar="FILE",
             help=f"Text file with {side} sentences, one per line. Both sides "
             "are needed to translate; they replace the runs' own data. "
@@ -128,7 +125,6 @@ def _add_text_options(parser):
     add_split(parser)
     parser.add_argument(
         "--hypotheses",
-        type=str,
         nargs="+",
         metavar="FILE",
         help="Text files with translations, one per line, instead of runs. "
@@ -136,7 +132,6 @@ def _add_text_options(parser):
     )
     parser.add_argument(
         "--references",
-        type=str,
         nargs="+",
         metavar="FILE",
         help="Text files with references, for --hypotheses or for --source: "
@@ -153,7 +148,6 @@ def _add_scoring_options(parser):
     )
     parser.add_argument(
         "--metrics",
-        type=str,
         nargs="+",
         metavar="NAME",
         help="Scores to compute: any of bleu, chrf, ter, gleu, comet, "
@@ -164,14 +158,12 @@ def _add_scoring_options(parser):
     for metric, kind in (("comet", ""), ("comet-qe", "reference-free ")):
         parser.add_argument(
             f"--{metric}-model",
-            type=str,
             metavar="DIR",
             help=f"Folder of a {kind}COMET model, with hparams.yaml and "
             f"checkpoints/model.ckpt, or such a .ckpt file, for {metric}.",
         )
     parser.add_argument(
         "--comet-python",
-        type=str,
         metavar="FILE",
         help="Python of the environment that has unbabel-comet, which cannot "
         "be installed beside TensorFlow. Default: the one that runs.",
@@ -187,7 +179,6 @@ def _add_tables(parser):
     )
     parser.add_argument(
         "--m2",
-        type=str,
         metavar="FILE",
         help="File with sentences and gold edits in M² format: print only "
         "precision, recall and F0.5 of corrections (MaxMatch). Runs correct "
@@ -202,7 +193,6 @@ def _add_tables(parser):
     )
     parser.add_argument(
         "--spacy-model",
-        type=str,
         default=_SPACY_MODEL,
         metavar="NAME",
         help="Name or folder of an English model of spaCy, for --errant.",
@@ -222,7 +212,6 @@ def _add_tables(parser):
     )
     parser.add_argument(
         "--language",
-        type=str,
         metavar="CODE",
         help="Code of the target language, for --ladder and, with "
         "--hypotheses, for --tokenize. Default: as in the run's recipe; for "
@@ -230,7 +219,6 @@ def _add_tables(parser):
     )
     parser.add_argument(
         "--differences",
-        type=str,
         metavar="FILE",
         help="File for all sentences with their translations and sentence "
         "BLEU, tab-separated, those that differ most from the first system "

@@ -41,7 +41,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "directory",
         metavar="DIR",
-        type=str,
         help="Model folder for TensorFlow Serving. The SavedModel is written "
         "to a subfolder with the next version number: 1, 2, ... With --format "
         "preset, ctranslate2, marian-hf or onnx the folder itself, which must "

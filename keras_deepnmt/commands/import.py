@@ -18,19 +18,16 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "path",
         metavar="PATH",
-        type=str,
         help="The model, a file or folder of another toolkit, such as a copy "
         "of one of OPUS-MT's models.",
     )
     parser.add_argument(
         "directory",
         metavar="DIR",
-        type=str,
         help="Preset folder to write; it must not exist yet.",
     )
     parser.add_argument(
         "--format",
-        type=str,
         metavar="NAME",
         help="Format of the model, such as marian-hf. By default it is "
         "recognized.",
@@ -38,7 +35,6 @@ def add_options(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-tokenizer",
-            type=str,
             metavar="FILE",
             help="SentencePiece model, or codes of subword-nmt, of the "
             f"{side} side. By default it is the file that comes with the "

@@ -38,7 +38,6 @@ def add_options(parser: VerbParser) -> None:
         "pattern",
         metavar="PATTERN",
         nargs="?",
-        type=str,
         default="*",
         help="Names to list; * and ? are wildcards. Extra parameters and times "
         "of a preset are relative to the plain model of the same backbone and "

@@ -52,7 +52,6 @@ def add_options(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
-            type=str,
             nargs="+",
             default=[],
             metavar="FILE",
@@ -61,7 +60,6 @@ def add_options(parser: VerbParser) -> None:
         )
     parser.add_argument(
         "--file",
-        type=str,
         nargs="+",
         default=[],
         metavar="FILE",
@@ -72,7 +70,6 @@ def add_options(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-column",
-            type=str,
             metavar="NAME",
             help=f"Name of the column with the {side} side, in each --file, "
             "--valid-file and --test-file that is TSV or JSON Lines.",
@@ -89,7 +86,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--tag",
-        type=str,
         nargs="+",
         default=[],
         metavar="TAG",
@@ -99,7 +95,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--corpus",
-        type=str,
         metavar="NAME",
         help="Public corpus to use, such as multi30k_en_de, with its "
         "validation and test sets.",
@@ -108,19 +103,16 @@ def add_options(parser: VerbParser) -> None:
         for side in ("source", "target"):
             parser.add_argument(
                 f"--{split}-{side}",
-                type=str,
                 metavar="FILE",
                 help=f"Text of the {name} set, {side} side.",
             )
         parser.add_argument(
             f"--{split}-file",
-            type=str,
             metavar="FILE",
             help=f"File with both sides of the {name} set, as in --file.",
         )
         parser.add_argument(
             f"--{split}-tag",
-            type=str,
             metavar="TAG",
             help=f"Text before each source sentence of the {name} set. "
             "Default: none, or that of --corpus for its own set.",
@@ -130,7 +122,6 @@ def add_options(parser: VerbParser) -> None:
     add_dataclass_options(parser, PrepareOptions)
     parser.add_argument(
         "--filters",
-        type=str,
         nargs="+",
         default=argparse.SUPPRESS,  # as of the other fields
         metavar="NAME",
@@ -144,7 +135,6 @@ def _add_folders(parser):
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         required=True,
         metavar="DIR",
         help="Folder to write the prepared data to.",
@@ -157,7 +147,6 @@ def _add_folders(parser):
     )
     parser.add_argument(
         "--rejected",
-        type=str,
         metavar="FILE",
         help="File to write the pairs to that are left out: a table with tabs "
         "between the split, the corpus, the number of the line, the reason and "
@@ -165,7 +154,6 @@ def _add_folders(parser):
     )
     parser.add_argument(
         "--recipe",
-        type=str,
         metavar="RECIPE",
         help="Name or file of a recipe whose data section describes the data; "
         "the options that describe it here cannot be used then.",

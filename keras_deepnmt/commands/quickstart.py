@@ -58,7 +58,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="DIR",
         help="Folder for all files. Default: quickstart, or "
         "quickstart-smoke with --scale smoke.",

@@ -34,14 +34,12 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--preset",
-        type=str,
         metavar="PRESET",
         help="With --new: preset of the model (`deepnmt models` lists them). "
         "Default: transformer_tiny.",
     )
     parser.add_argument(
         "--list",
-        type=str,
         nargs="?",
         const="*",
         metavar="PATTERN",
@@ -52,7 +50,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--show",
-        type=str,
         metavar="RECIPE",
         help="Check a recipe, a YAML file or the name of a bundled one, as "
         "train does, and print it with the values of all keys. What it takes "
@@ -60,7 +57,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--prepared",
-        type=str,
         metavar="DIR",
         help="With --show: folder written by `deepnmt prepare`; its data are "
         "shown if the recipe has no data section.",

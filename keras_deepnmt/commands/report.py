@@ -37,7 +37,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "runs",
         metavar="RUN",
-        type=str,
         nargs="+",
         help="Folders of finished runs. Other recipes are compared with that "
         "of the first one, and runs of one recipe with different seeds summed "
@@ -46,7 +45,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="FILE",
         help="HTML file to write. Default: report.html in the first run, for a "
         "trained model of the package in the current folder.",

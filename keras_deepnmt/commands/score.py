@@ -55,7 +55,6 @@ def add_options(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
-            type=str,
             metavar="FILE",
             help=f"Text file with the {side} side, one sentence per line, "
             "plain or compressed; - is standard input. Default: standard input "
@@ -63,14 +62,12 @@ def add_options(parser: VerbParser) -> None:
         )
     parser.add_argument(
         "--nbest",
-        type=str,
         metavar="FILE",
         help="N-best list of translations of --source, in place of --target: "
         f"{DESCRIPTION}. The rows count its lines.",
     )
     parser.add_argument(
         "--feature",
-        type=str,
         metavar="NAME",
         help="Print the list of --nbest with the log-probability of each "
         "translation as one more feature of this name. Default: print a table.",

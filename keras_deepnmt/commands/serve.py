@@ -48,7 +48,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "models",
         metavar="[NAME=]MODEL",
-        type=str,
         nargs="*",
         help="Run folder, preset folder, name of a trained model (`deepnmt "
         "models --trained`), or folder of an export for TensorFlow Serving or "
@@ -58,7 +57,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--languages",
-        type=str,
         nargs="+",
         metavar="SOURCE-TARGET",
         help="Languages of each model, in their order, such as de-en. Default: "
@@ -67,7 +65,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--host",
-        type=str,
         default="127.0.0.1",
         help="Address to answer at. 0.0.0.0 is that of all networks, from "
         "which everyone can ask unless --api-keys are needed. Default: "
@@ -89,7 +86,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--api-keys",
-        type=str,
         metavar="FILE",
         help="File with a key in each line, of which clients must give one. "
         "Default: those in the environment variable DEEPNMT_API_KEYS, or "
@@ -97,7 +93,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--allow-origins",
-        type=str,
         nargs="+",
         metavar="URL",
         help="Web sites whose pages may ask this server (CORS), such as "

@@ -31,12 +31,10 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "recipe",
         metavar="RECIPE",
-        type=str,
         help="YAML file of a recipe, or the name of a bundled one.",
     )
     parser.add_argument(
         "--seeds",
-        type=str,
         default="3",
         metavar="N",
         help="Number of seeds, counted from 1, or the seeds themselves with "
@@ -44,7 +42,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--grid",
-        type=str,
         nargs="+",
         action="extend",
         default=[],
@@ -56,7 +53,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="DIR",
         help="Folder of the runs. Default: sweeps/NAME, where NAME is the name "
         "of the recipe.",
@@ -71,7 +67,6 @@ def add_options(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--prepared",
-        type=str,
         metavar="DIR",
         help="Folder written by `deepnmt prepare`, for all runs. Default: the "
         "recipe's data are prepared once, into the folder of the runs.",

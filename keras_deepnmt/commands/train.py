@@ -30,7 +30,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "recipe",
         metavar="RECIPE",
-        type=str,
         help="YAML file of a recipe, or the name of a bundled one (`deepnmt "
         "models --recipes` lists them).",
     )
@@ -76,14 +75,12 @@ def _add_folders(parser):
     """Adds the options that name folders."""
     parser.add_argument(
         "--run-dir",
-        type=str,
         metavar="DIR",
         help="Run folder to write, or to continue. Default: runs/NAME, where "
         "NAME is the name of the recipe.",
     )
     parser.add_argument(
         "--prepared",
-        type=str,
         metavar="DIR",
         help="Folder written by `deepnmt prepare`; the recipe then needs no "
         "data section. Default: that section is prepared into the folder data "
@@ -91,7 +88,6 @@ def _add_folders(parser):
     )
     parser.add_argument(
         "--from-preset",
-        type=str,
         metavar="DIR",
         help="Preset folder to fine-tune, written by `deepnmt export --format "
         "preset`, or name of a trained model. The run starts with its weights "

@@ -109,7 +109,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--input",
         "-i",
-        type=str,
         metavar="FILE",
         help="Text file to translate, one sentence per line, or a document: "
         "XLIFF, TMX, TSV or JSON Lines; plain or compressed. Default: "
@@ -167,7 +166,6 @@ def add_options(parser: VerbParser) -> None:
 def _add_alignments(parser):
     parser.add_argument(
         "--alignments",
-        type=str,
         metavar="FILE",
         help="File for the aligned words of each sentence and its translation, "
         "such as `0-0 1-2`, source word first, from 0; each letter is a word "
@@ -185,7 +183,6 @@ def _add_alignments(parser):
     )
     parser.add_argument(
         "--replace-unknown",
-        type=str,
         nargs="?",
         const="",
         metavar="TABLE",

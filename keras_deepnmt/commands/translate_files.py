@@ -71,7 +71,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--input",
         "-i",
-        type=str,
         nargs="+",
         required=True,
         metavar="PATTERN",
@@ -82,7 +81,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         required=True,
         metavar="DIR",
         help="Folder for the translations: a file for each file, of the same "

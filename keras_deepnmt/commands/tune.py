@@ -51,7 +51,6 @@ def add_options(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
-            type=str,
             required=True,
             metavar="FILE",
             help=f"Text file with the {side} side of a validation text, one "

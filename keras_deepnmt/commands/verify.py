@@ -20,7 +20,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "directory",
         metavar="DIR",
-        type=str,
         help="Model folder written by `deepnmt export` (its newest version is "
         "checked), folder of one version, or folder for another engine. It "
         "must still give the translations and scores that were recorded during "
@@ -29,7 +28,6 @@ def add_options(parser: VerbParser) -> None:
     parser.add_argument(
         "endpoint",
         metavar="URL",
-        type=str,
         nargs="?",
         help="Address of a model on a server, such as "
         "http://localhost:8501/v1/models/demo or grpc://localhost:8500/demo, "

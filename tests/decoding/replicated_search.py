@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import keras
 import numpy as np
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel
 
 from keras_deepnmt.decoding import (
     SearchOptions,
@@ -26,10 +26,6 @@ from keras_deepnmt.decoding import (
 from keras_deepnmt.models import Transformer
 from keras_deepnmt.xla import tuned
 from keras_deepnmt.xla.replicas import num_replicas
-
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 
 
 def make_transformer():

@@ -15,7 +15,7 @@ import logging
 import keras
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt.decoding import (
     beam_search,
@@ -24,14 +24,7 @@ from keras_deepnmt.decoding import (
     score_targets,
 )
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
-
-
-def tokens(row):
-    return [int(token) for token in row if token != 0]
 
 
 def search(model, sources=SOURCES, **options):
@@ -48,11 +41,6 @@ def ranked_by_brute_force(
         divisor = length**length_penalty
         ranked.append((log_prob / divisor, log_prob, target))
     return sorted(ranked, reverse=True)
-
-
-@pytest.fixture(scope="module")
-def model():
-    return ToyModel()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 from attentive_toy_model import AttentiveToyModel
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt import create_model
 from keras_deepnmt.analysis import cross_attention_names, record, recorded_names
@@ -23,9 +23,6 @@ from keras_deepnmt.decoding import (
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.models import Ensemble
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 4
 PENALTY = 0.7
 SIZES = {
@@ -53,10 +50,6 @@ def run(
     return compiled(
         SOURCES, max_length=max_length, coverage_penalty=PENALTY, **options
     )
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 @pytest.mark.thorough

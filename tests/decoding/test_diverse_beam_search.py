@@ -11,14 +11,11 @@ import itertools
 import numpy as np
 import pytest
 from given_arrays import given_arrays
-from toy_model import ToyModel, eagerly
+from toy_model import SOURCES, ToyModel, eagerly, tokens
 
 from keras_deepnmt.decoding import SearchOptions, beam_search
 from keras_deepnmt.errors import UserError
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 5
 
 
@@ -32,16 +29,6 @@ def run(model, given=(), **options):
         options=SearchOptions(**options),
         max_length=LONGEST,
     )
-
-
-def tokens(ids):
-    return tuple(token for token in ids.tolist() if token != 0)
-
-
-@pytest.fixture(scope="module")
-def model():
-    """One for all penalties, since other ones need no compilation."""
-    return ToyModel()
 
 
 def score(log_prob, length):
@@ -138,7 +125,7 @@ def test_it_finds_what_loops_find(model, groups, size, options):
             np.testing.assert_allclose(
                 found["scores"][row, :number], [s for s, _ in expected], 1e-4
             )
-            outputs = [tokens(ids) for ids in found["ids"][row, :number]]
+            outputs = [tuple(tokens(ids)) for ids in found["ids"][row, :number]]
             assert sorted(outputs) == sorted(ids for _, ids in expected)
             for ids, total in zip(
                 outputs, found["log_probs"][row, :number], strict=True
@@ -174,7 +161,7 @@ def test_other_groups_add_other_translations_to_a_plain_search(given, options):
     for row in range(len(SOURCES)):
         scores, expected = (
             {
-                tokens(ids): score
+                tuple(tokens(ids)): score
                 for ids, score in zip(
                     *(f[n][row] for n in ("ids", "scores")), strict=True
                 )

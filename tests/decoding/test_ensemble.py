@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 from given_arrays import given_arrays
-from toy_model import ON_JAX, ToyModel, eagerly
+from toy_model import ON_JAX, SOURCES, ToyModel, eagerly, tokens
 
 from keras_deepnmt import create_model
 from keras_deepnmt.decoding import (
@@ -24,9 +24,6 @@ from keras_deepnmt.decoding import (
 )
 from keras_deepnmt.models import Ensemble
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 4
 ONE_LAYER = {
     "hidden_dim": 8,
@@ -47,10 +44,6 @@ def run(model, **options):
 
 def small(preset, vocabulary_size):
     return create_model(preset, 17, vocabulary_size, **SIZES[preset])
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 def reference(models, mean, source):

@@ -9,19 +9,12 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
 from keras_deepnmt.decoding.hypotheses import longest_output, output_limits
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LENGTHS = [3, 2, 5]
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 def goes_on(model, source, target):

@@ -8,19 +8,12 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, run
 
 from keras_deepnmt.decoding import beam_search, greedy_search
 from keras_deepnmt.decoding.ranking import score_divisor
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 PLAIN = {"length_penalty": 1.0, "length_offset": 0.0}
-
-
-def run(model, function, sources=SOURCES, **options):
-    return model.compiled(function)(sources, **options)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
@@ -58,11 +51,6 @@ def search_to_the_end(model, source, num_beams, max_length, score):
         live = [target for target in grown if target[-1] != 3]
         finished += [target for target in grown if target[-1] == 3]
     return sorted(finished, key=score, reverse=True)[:num_beams]
-
-
-@pytest.fixture(scope="module")
-def model():
-    return ToyModel()
 
 
 @pytest.mark.thorough

@@ -7,21 +7,9 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, run, tokens
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
-
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
-
-
-def run(model, function, **options):
-    return model.compiled(function)(SOURCES, **options)
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 @pytest.mark.thorough

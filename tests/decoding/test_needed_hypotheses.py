@@ -9,7 +9,7 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.decoding import SearchOptions, compile_for
@@ -17,9 +17,6 @@ from keras_deepnmt.decoding.beam import BeamSearch
 from keras_deepnmt.decoding.staged_search import StagedSearch
 from keras_deepnmt.translator import Translator
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 NUM_BEAMS = 4
 PHRASES = np.array([[[5, 0]], [[0, 0]], [[6, 7]]], "int32")
 

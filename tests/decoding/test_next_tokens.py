@@ -10,13 +10,10 @@ import itertools
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, run, tokens
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, greedy_search
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 4
 RULES = [
     {"no_repeat_ngram_size": 1},
@@ -32,14 +29,6 @@ CASES = [
     *(pytest.param(one, marks=pytest.mark.thorough) for one in RULES[:-2]),
     *RULES[-2:],
 ]
-
-
-def run(model, function, **options):
-    return model.compiled(function)(SOURCES, **options)
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 def has_repeated_ngram(words, size):

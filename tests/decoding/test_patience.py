@@ -7,23 +7,16 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt.decoding import SearchOptions, beam_search, compile_for
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 6
 
 
 def run(model, **options):
     search = model.compiled(beam_search)
     return search(SOURCES, options=SearchOptions(**options), max_length=LONGEST)
-
-
-def tokens(ids):
-    return tuple(token for token in ids.tolist() if token != 0)
 
 
 def score(log_prob, length):
@@ -58,12 +51,6 @@ def search_with_loops(model, source, num_beams, patience):
     return finished
 
 
-@pytest.fixture(scope="module")
-def model():
-    """One for all values, since other ones need no compilation."""
-    return ToyModel()
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("patience", [0.0, 0.5, 1, 2.0])
 @pytest.mark.parametrize("num_beams", [2, 3])
@@ -74,9 +61,9 @@ def test_it_finds_what_loops_find(model, patience, num_beams):
         for row, source in enumerate(SOURCES):
             expected = search_with_loops(model, source, num_beams, patience)
             number = len(expected)
-            assert [tokens(ids) for ids in found["ids"][row, :number]] == [
-                ids for _, ids in expected
-            ]
+            assert [
+                tuple(tokens(ids)) for ids in found["ids"][row, :number]
+            ] == [ids for _, ids in expected]
             np.testing.assert_allclose(
                 found["scores"][row, :number], [s for s, _ in expected], 1e-4
             )

@@ -9,7 +9,7 @@
 
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt.decoding import (
     SearchOptions,
@@ -18,9 +18,6 @@ from keras_deepnmt.decoding import (
     sample_search,
 )
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 PREFIXES = np.array([[5, 1], [4, 0], [0, 0]], "int32")
 LONGEST = 4
 
@@ -29,15 +26,6 @@ def run(model, function, prefixes=PREFIXES, max_length=LONGEST, **options):
     search = model.compiled(function)
     options = SearchOptions(**options)
     return search(SOURCES, prefixes, options=options, max_length=max_length)
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
-
-
-@pytest.fixture(scope="module")
-def model():
-    return ToyModel()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,7 +13,7 @@ import functools
 import keras
 import numpy as np
 import pytest
-from toy_model import ToyModel
+from toy_model import SOURCES, ToyModel, tokens
 
 from keras_deepnmt.decoding import (
     SearchOptions,
@@ -23,9 +23,6 @@ from keras_deepnmt.decoding import (
 )
 from keras_deepnmt.errors import UserError
 
-SOURCES = np.array(
-    [[4, 9, 3, 0, 0], [5, 3, 0, 0, 0], [8, 7, 6, 16, 3]], "int32"
-)
 LONGEST = 4
 NO_PREFIX = np.zeros((3, 2), "int32")
 ON_JAX = keras.backend.backend() == "jax"
@@ -61,10 +58,6 @@ def run(sentences, size=6, seed=2, max_length=LONGEST, **options):
     return compiled(
         SOURCES, NO_PREFIX, as_ids(sentences), max_length=max_length, **options
     )
-
-
-def tokens(ids):
-    return [token for token in ids.tolist() if token != 0]
 
 
 def missed(words, phrases):

@@ -1,5 +1,7 @@
 """Small tokenizers, and a model written for CTranslate2, for several files."""
 
+import shutil
+
 import pytest
 
 from keras_deepnmt import Translator
@@ -39,3 +41,9 @@ def ctranslate2_demo(demo, tmp_path_factory):
     assert found["equal"] == found["sentences"]
     assert found["largest_difference"] < 1e-4
     return folder
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    """Of the `folder` of a file's tests, to be changed."""
+    return shutil.copytree(folder, tmp_path / "copy")

@@ -3,7 +3,7 @@
 import numpy as np
 import sentencepiece
 from ctranslate2.specs import TransformerSpec, common_spec
-from marian_folder import ENGLISH, GERMAN
+from marian_folder import ENGLISH, GERMAN, load
 
 D, F, N, LAYERS = 8, 12, 2, (2, 1)
 LENGTH = 40
@@ -125,13 +125,6 @@ def write_folder(
     spec.optimize(quantization=dtype)
     spec.save(str(folder))
     return folder
-
-
-def load(folder, side):
-    """The SentencePiece model of one side."""
-    return sentencepiece.SentencePieceProcessor(
-        model_file=str(folder / f"{side}.spm")
-    )
 
 
 def _tokenizers(folder, shared, without_begin):

@@ -94,6 +94,7 @@ def write_folder(
 
 
 def load(folder, side):
+    """The SentencePiece model of one side."""
     return sentencepiece.SentencePieceProcessor(
         model_file=str(folder / f"{side}.spm")
     )

@@ -8,6 +8,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from exchange_checks import spread_weights
 from foreign_tokenizer import foreign_tokenizer
 
 from keras_deepnmt import Translator, UserError
@@ -99,14 +100,7 @@ def test_a_quarter_of_the_space_with_8_bits(demo, folder, tmp_path):
 def test_models_of_other_kinds(arguments, tokenizers, tmp_path):
     sizes = [each.vocabulary_size for each in tokenizers]
     model = Transformer(*sizes, 16, 24, 2, 2, 1, **arguments)
-    # So that no two next tokens are as likely, and biases are seen.
-    generator = np.random.default_rng(0)
-    model.set_weights(
-        [
-            w + 0.3 * generator.normal(size=w.shape).astype("float32")
-            for w in model.get_weights()
-        ]
-    )
+    spread_weights(model)
     translator = Translator(model, *tokenizers, compiled=False)
     found = export_ctranslate2(translator, tmp_path / "other", sources=SOURCES)
     assert found["equal"] == found["sentences"]
@@ -133,11 +127,7 @@ def test_pieces_may_end_words(tokenizers, tmp_path):
     assert found["equal"] == 3
 
 
-def test_a_changed_file_is_found(demo, folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for file in folder.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
+def test_a_changed_file_is_found(copy):
     assert verify_engine_folder(copy)["sentences"] == 17
     with open(copy / "source.spm", "ab") as file:
         file.write(b"x")
@@ -145,11 +135,7 @@ def test_a_changed_file_is_found(demo, folder, tmp_path):
         verify_engine_folder(copy)
 
 
-def test_other_outputs_than_recorded_are_found(folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for file in folder.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
+def test_other_outputs_than_recorded_are_found(copy):
     content = json.loads((copy / "export.json").read_text())
     content["golden"]["texts"][3] += " dog"
     (copy / "export.json").write_text(json.dumps(content))

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from exchange_checks import cut, refused
 from marian_folder import (
     ENGLISH,
     GERMAN,
@@ -47,15 +48,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def preset(folder):
     return import_model(folder, folder.parent / "preset")
-
-
-@pytest.fixture
-def copy(folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for file in folder.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
-    return copy
 
 
 def names_of(folder, file="vocab.json"):
@@ -475,10 +467,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(
     copy, tmp_path, spoil, message
 ):
     spoil(copy)
-    with pytest.raises(UserError, match=message) as error:
-        import_model(copy, tmp_path / "output")
-    assert "\n" not in str(error.value)
-    assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+    refused(copy, tmp_path, message)
 
 
 def test_an_empty_file_is_named(tmp_path):
@@ -490,10 +479,6 @@ def test_an_empty_file_is_named(tmp_path):
 def number_by_text(file):
     table = json.loads(file.read_text())
     file.write_text(json.dumps({p: str(i) for p, i in table.items()}))
-
-
-def cut(file, size):
-    file.write_bytes(file.read_bytes()[:size])
 
 
 def test_an_unknown_format_is_refused_with_the_nearest(folder, tmp_path):

@@ -12,6 +12,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from exchange_checks import spread_weights
 
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
@@ -42,13 +43,7 @@ def make_translator(tokenizers, shared=False, **arguments):
         *(*sizes, 8, 12, 2, 2, 1),
         **{"max_length": 24, "share_embeddings": shared, **arguments},
     )
-    generator = np.random.default_rng(0)
-    model.set_weights(
-        [
-            w + 0.3 * generator.normal(size=w.shape).astype("float32")
-            for w in model.get_weights()
-        ]
-    )
+    spread_weights(model)
     return Translator(model, *tokenizers, compiled=False, max_extra_tokens=2)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import yaml
+from exchange_checks import cut, refused
 from marian_folder import ENGLISH, GERMAN, LAYERS, D, F, N, draw_tensors, logits
 
 from keras_deepnmt import Translator, UserError
@@ -311,15 +312,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def copy(folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for file in folder.iterdir():
-        (copy / file.name).write_bytes(file.read_bytes())
-    return copy
-
-
 @pytest.mark.thorough
 def test_the_command_recognizes_a_folder_and_its_search_options(
     copy, tmp_path, capsys
@@ -457,10 +449,6 @@ def change(folder, **options):
     np.savez(file, **arrays)
 
 
-def cut(file, size):
-    file.write_bytes(file.read_bytes()[:size])
-
-
 BAD_OPTIONS = {
     "type": "s2s",
     "transformer-decoder-autoreg": "convolution",
@@ -591,10 +579,7 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(
 ):
     spoil, message = BAD_INPUTS[kind]
     spoil(copy)
-    with pytest.raises(UserError, match=message) as error:
-        import_model(copy, tmp_path / "output")
-    assert "\n" not in str(error.value)
-    assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+    refused(copy, tmp_path, message)
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000])

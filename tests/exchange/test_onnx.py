@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from exchange_checks import spread_weights
 
 from keras_deepnmt import Translator, UserError
 from keras_deepnmt.cli import main
@@ -42,13 +43,7 @@ def make_translator(tokenizers, **arguments):
     """A translator of a small model with weights by chance."""
     sizes = [each.vocabulary_size for each in tokenizers]
     model = Transformer(*sizes, 8, 12, 2, 1, 1, max_length=40, **arguments)
-    random = np.random.default_rng(0)
-    model.set_weights(
-        [
-            w + 0.3 * random.normal(size=w.shape).astype("float32")
-            for w in model.get_weights()
-        ]
-    )
+    spread_weights(model)
     return Translator(model, *tokenizers, compiled=False, max_extra_tokens=2)
 
 
@@ -75,11 +70,6 @@ def exported(small, tmp_path_factory):
 @pytest.fixture
 def folder(exported):
     return exported[0]
-
-
-@pytest.fixture
-def copy(folder, tmp_path):
-    return shutil.copytree(folder, tmp_path / "copy")
 
 
 def load(folder):

@@ -9,13 +9,14 @@ import sys
 import numpy as np
 import pytest
 import sentencepiece
+from exchange_checks import refused
 from safetensors.numpy import save_file
 from subword_nmt.apply_bpe import BPE
 from torch_files import LAYERS, D, F, N, logits, make_tensors
 from torch_stand_in import stand_in
 from torch_stand_in import tensors as as_tensors
 
-from keras_deepnmt import Translator, UserError
+from keras_deepnmt import Translator
 from keras_deepnmt.data import Tokenizer
 from keras_deepnmt.exchange import import_model, load_eole, load_opennmt_py
 
@@ -423,10 +424,3 @@ def test_a_damaged_file_of_eole_is_named(eole, tmp_path, name, size, message):
     file = eole / name
     file.write_bytes(file.read_bytes()[:size])
     refused(eole, tmp_path, message)
-
-
-def refused(path, folder, message):
-    with pytest.raises(UserError, match=message) as error:
-        import_model(path, folder / "output")
-    assert "\n" not in str(error.value)
-    assert [file.name for file in folder.iterdir()] == ["model"]

@@ -1,11 +1,10 @@
 """What must be true of AverageAttention: it is Equations 1 and 2 of Zhang et
 al. (2018), a step needs one vector, steps equal all at once, also in half
-precision, every weight learns."""
+precision."""
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_deepnmt.layers import AverageAttention, TransformerDecoderBlock
 
@@ -86,13 +85,6 @@ def test_in_a_block_the_sum_is_not_rounded_either():
         np.testing.assert_array_equal(cache["state"], 256.0 + 0.5 * t)
         output = keras.ops.cast(output, "float32")
         np.testing.assert_allclose(output, expected[:, t : t + 1], atol=0.02)
-
-
-def test_gradient_reaches_every_weight(layer, query):
-    with tf.GradientTape() as tape:
-        loss = keras.ops.sum(layer(query) ** 2)
-    for gradient in tape.gradient(loss, layer.trainable_weights):
-        assert np.any(gradient.numpy() != 0)
 
 
 def test_refuses_to_look_ahead(layer, query):

@@ -2,6 +2,7 @@
 uniform over Glorot's range times alpha / sqrt(l), also those of layers in slots
 and after saving; and without it nothing changes."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -29,6 +30,8 @@ def test_a_seed_is_kept_at_every_depth():
 
 
 def made(**options):
+    # The largest of a small kernel is far below its range with some seeds.
+    keras.utils.set_random_seed(0)
     return Transformer(11, 13, 64, 128, 2, 3, 2, **options)
 
 
@@ -53,7 +56,7 @@ def assert_scaled(model):
     assert len(found) >= 3 * 6 + 2 * 10
     for path, largest in found.items():
         depth = int(path.split("/")[0].rpartition("_")[2])
-        # The largest of a few hundred values or more.
+        # The largest of a hundred values or more.
         assert 0.95 < largest * depth**0.5 < 1 + 1e-5, path
 
 

@@ -1,7 +1,6 @@
 """What must be true of the optimizers.
 
 * the factor multiplies the rate of any schedule, and of a number
-* it is saved, and acts in the compiled step, on two devices and on JAX
 * Nesterov makes the updates of the classic form, one momentum ahead
 * AdamW does not decay vectors
 * Muon makes the updates of kernels orthogonal, and Adam's of other weights,
@@ -9,12 +8,10 @@
 """
 
 import math
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from backend_program import BACKENDS, found_by
 
 from keras_deepnmt import create_model, layers, models
 from keras_deepnmt.training.optimizers import Adam, AdamW, Muon, Nesterov
@@ -48,18 +45,6 @@ def test_the_rate_itself_can_still_be_set():
     optimizer.rate_factor.assign(0.5)
     optimizer.learning_rate = 0.25
     assert float(optimizer.learning_rate) == 0.125
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("strategy, backend", BACKENDS)
-def test_the_factor_acts_in_the_compiled_step_and_is_saved(strategy, backend):
-    script = Path(__file__).with_name("rate_on_backends.py")
-    found = found_by(script, strategy, backend)
-    # A rise over two updates to 0.5, and a factor of 1/4 after the first.
-    np.testing.assert_allclose(found["moves"], [0.25, 0.125, 0.125, 0.125])
-    np.testing.assert_allclose(found["restored"], [0.125])
-    np.testing.assert_allclose(found["loaded"], [0.125])
-    assert found["rate"] == 0.125
 
 
 def gradient(weights):
@@ -174,18 +159,6 @@ def test_muons_updates_point_where_momentum_and_gradient_do():
     expected = -rate * 0.2 * np.sqrt(6) * u @ v
     cosine = (change * expected).sum() / np.linalg.norm(change)
     assert cosine / np.linalg.norm(expected) > 0.98
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("strategy, backend", BACKENDS)
-def test_muon_goes_on_from_a_checkpoint(strategy, backend):
-    script = Path(__file__).with_name("muon_on_backends.py")
-    found = found_by(script, strategy, backend)
-    kinds = [found[name] for name in ("saved", "last", "resumed")]
-    for saved, last, resumed in zip(*kinds, strict=True):
-        np.testing.assert_allclose(resumed, last, atol=1e-6)
-        # Far more than the tolerance: there were updates to repeat.
-        assert np.abs(np.array(last) - saved).max() > 0.05
 
 
 def test_muon_updates_other_weights_as_adam_does():

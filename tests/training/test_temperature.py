@@ -1,16 +1,12 @@
 """What must be true of TemperatureDecay.
 
 * it is 5 at first, above 0.5 after 4604 updates and 0.5 from 4605 on
-* each update has its own temperature, on two devices and on JAX
 * a model without a temperature is refused
 """
-
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-from backend_program import BACKENDS, found_by
 
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.training.temperature import TemperatureDecay
@@ -22,16 +18,6 @@ def test_is_the_schedule_of_role_interaction():
     np.testing.assert_allclose(decay.temperature(1000), 5 * 0.9995**1000)
     assert decay.temperature(4604) > 0.5
     assert decay.temperature(4605) == decay.temperature(100_000) == 0.5
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("strategy, backend", BACKENDS)
-def test_each_update_has_its_own(strategy, backend):
-    script = Path(__file__).with_name("temperatures_on_backends.py")
-    found = found_by(script, strategy, backend)
-    expected = [max(0.1, 5.0 * 0.5**step) for step in range(16)]
-    np.testing.assert_allclose(found["losses"], expected, atol=2e-4)
-    np.testing.assert_allclose(found["last"], [0.1, 0.1])
 
 
 def test_a_model_without_a_temperature_is_refused():

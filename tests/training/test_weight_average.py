@@ -1,19 +1,14 @@
 """What must be true of the average of the weights.
 
-* it is the moving average of the weights after each update, on two devices and
-  on JAX, and training is that of an optimizer without one, bit by bit
 * `fit` validates the average and continues with the raw weights, also when it
   was interrupted, even amid an assignment, and a checkpoint holds both
 * before the first update, and without averages, nothing changes
 * they are read from the file of a checkpoint without the model that trained
 """
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
-from backend_program import BACKENDS, found_by
 
 from keras_deepnmt.training import weight_average
 from keras_deepnmt.training.optimizers import Adam, Nesterov
@@ -22,17 +17,6 @@ from keras_deepnmt.training.weight_average import (
     averaged_weights,
     load_averages,
 )
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("strategy, backend", BACKENDS)
-def test_is_the_moving_average_and_leaves_training_alone(strategy, backend):
-    script = Path(__file__).with_name("averages_on_backends.py")
-    found = found_by(script, strategy, backend)
-    assert found["averages"] < 1e-6 and found["validation"] < 1e-6
-    assert found["distance"] > 1e-3
-    same = ("raw", "raw after", "resumed", "resumed loss")
-    assert {name: found[name] for name in same} == dict.fromkeys(same, 0.0)
 
 
 @pytest.fixture

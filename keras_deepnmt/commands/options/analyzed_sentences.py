@@ -34,7 +34,6 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}",
-            type=str,
             metavar="FILE",
             help=f"Text file with {side} sentences, one per line. Both sides "
             "are needed; they replace the run's own data.",
@@ -42,14 +41,12 @@ def add_analyzed_sentences(parser: VerbParser) -> None:
     add_tag(parser)
     parser.add_argument(
         "--token",
-        type=str,
         default=_TOKEN,
         metavar="WORD",
         help="Source token whose roles are listed.",
     )
     parser.add_argument(
         "--role-labels",
-        type=str,
         metavar="FILE",
         help="Gold labels of source words to compare roles with, one line of "
         "JSON for each sentence of the test set.",

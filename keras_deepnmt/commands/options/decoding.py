@@ -51,7 +51,6 @@ def add_ensemble(parser: VerbParser) -> None:
     parser.add_argument(
         "runs",
         metavar="RUN",
-        type=str,
         nargs="+",
         help="Run folder written by `deepnmt train`, preset folder written by "
         "`deepnmt export --format preset`, or name of a trained model "
@@ -109,7 +108,6 @@ def add_tag(parser: VerbParser) -> None:
     """Adds `--tag`."""
     parser.add_argument(
         "--tag",
-        type=str,
         metavar="TAG",
         help="Text to put before each source, as before those that the model "
         "was trained on, such as <2de>. Default: none.",
@@ -120,7 +118,6 @@ def add_target_language(parser: VerbParser) -> None:
     """Adds `--target-language`."""
     parser.add_argument(
         "--target-language",
-        type=str,
         metavar="CODE",
         help="Code of the language to translate into, such as de, of a model "
         "that has learned several, in place of --tag. Default: that of --tag.",
@@ -149,7 +146,6 @@ def add_shortlist(parser: VerbParser) -> None:
     """Adds `--shortlist`."""
     parser.add_argument(
         "--shortlist",
-        type=str,
         nargs="?",
         const="",
         metavar="FILE",

@@ -51,21 +51,18 @@ def add_document(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--source-column",
-        type=str,
         metavar="NAME",
         help="Name of the column to translate, in TSV (its first line has the "
         "names) and JSON Lines (a key, or keys with dots between them).",
     )
     parser.add_argument(
         "--target-column",
-        type=str,
         metavar="NAME",
         help="Name of the column that is added for the translations. Default: "
         "translation.",
     )
     parser.add_argument(
         "--target-language",
-        type=str,
         metavar="CODE",
         help="Code of the language to translate into, such as en, of a model "
         "that has learned several, in place of --tag; in XLIFF and TMX, also "

@@ -18,7 +18,6 @@ def add_downloads(parser: VerbParser) -> None:
     """Adds `--data-dir` and an option for each limit."""
     parser.add_argument(
         "--data-dir",
-        type=str,
         metavar="DIR",
         help="Folder with copies of public corpora. Default: they are "
         "downloaded.",

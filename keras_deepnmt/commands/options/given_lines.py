@@ -20,14 +20,12 @@ def add_given_lines(parser: VerbParser) -> None:
     """Adds `--prefixes`, `--constraints` and `--max-lengths`."""
     parser.add_argument(
         "--prefixes",
-        type=str,
         metavar="FILE",
         help="Text file with what each translation must begin with, one line "
         "for each sentence; an empty line leaves the beginning free.",
     )
     parser.add_argument(
         "--constraints",
-        type=str,
         metavar="FILE",
         help="Text file with phrases that each translation must contain, one "
         "line for each sentence, separated by tabs; an empty line requires "
@@ -35,7 +33,6 @@ def add_given_lines(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--max-lengths",
-        type=str,
         metavar="FILE",
         help="Text file with the maximum number of tokens of each translation, "
         "its end token included, one line for each sentence. It replaces what "

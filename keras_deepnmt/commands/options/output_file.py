@@ -15,7 +15,6 @@ def add_output(parser: VerbParser) -> None:
     parser.add_argument(
         "--output",
         "-o",
-        type=str,
         metavar="FILE",
         help="File to write the results to, instead of standard output. It is "
         "written as a whole at the end: an interrupted command leaves it as it "

@@ -9,7 +9,6 @@ def add_overrides(parser: VerbParser) -> None:
     """Adds the option `--set`."""
     parser.add_argument(
         "--set",
-        type=str,
         nargs="+",
         action="extend",
         default=[],

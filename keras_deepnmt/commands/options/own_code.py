@@ -11,7 +11,6 @@ def add_import(parser: VerbParser) -> None:
     """Adds the option `--import`."""
     parser.add_argument(
         "--import",
-        type=str,
         nargs="+",
         action="extend",
         default=[],

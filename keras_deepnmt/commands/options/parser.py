@@ -129,7 +129,6 @@ def add_run_folder(parser: VerbParser, more: str = "") -> None:
     parser.add_argument(
         "run",
         metavar="RUN",
-        type=str,
         help="Run folder written by `deepnmt train`, preset folder written by "
         f"`deepnmt export --format preset`{before}name of a trained model "
         f"(`deepnmt models --trained`){end}",

@@ -19,7 +19,6 @@ def add_rerankers(parser: VerbParser) -> None:
     """Adds `--rerank` and `--rerank-reverse`."""
     parser.add_argument(
         "--rerank",
-        type=str,
         nargs="+",
         metavar="RUN",
         help="Runs of the same direction whose scores sort the --num-beams "
@@ -28,7 +27,6 @@ def add_rerankers(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--rerank-reverse",
-        type=str,
         nargs="+",
         metavar="RUN",
         help="Runs of the other direction, target to source, that do the same "
@@ -40,7 +38,6 @@ def add_reranking_weights(parser: VerbParser) -> None:
     """Adds `--rerank-weights`."""
     parser.add_argument(
         "--rerank-weights",
-        type=str,
         nargs="+",
         metavar="FILE|W",
         help="File of weights written by `deepnmt tune`, or a number for each "

@@ -12,14 +12,12 @@ def add_split(parser: VerbParser) -> None:
     """Adds `--split` and `--prepared`, for texts of the run's own data."""
     parser.add_argument(
         "--split",
-        type=str,
         default=_SPLIT,
         metavar="{test,valid}",
         help="Split of the run's own data, which --source replaces.",
     )
     parser.add_argument(
         "--prepared",
-        type=str,
         metavar="DIR",
         help="The run's prepared data, if the folder was moved since training.",
     )
@@ -43,7 +41,6 @@ def add_scoring(parser: VerbParser, without_run: str = "") -> None:
     """
     parser.add_argument(
         "--tokenize",
-        type=str,
         metavar="NAME",
         help="sacreBLEU tokenizer for BLEU, such as 13a, or none for text that "
         "is already tokenized. Default: as in the run's recipe, or that of "

@@ -45,7 +45,6 @@ def add_segments(parser: VerbParser) -> None:
     )
     parser.add_argument(
         "--source-language",
-        type=str,
         metavar="CODE",
         help="Code of the language of the input, such as de, whose sentences "
         "--split-sentences finds, and of the texts of XLIFF and TMX. Default: "

@@ -19,7 +19,6 @@ def add_terms(parser: VerbParser) -> None:
     """Adds `--terms`."""
     parser.add_argument(
         "--terms",
-        type=str,
         metavar="FILE",
         help="Text file of lines with a source term, a tab and the translation "
         "that it is to have, for models that were trained with the modifier "

@@ -47,7 +47,6 @@ def add_optional_workers(parser: VerbParser) -> None:
 def _add_ray(parser, no_cluster, no_number):
     parser.add_argument(
         "--ray",
-        type=str,
         metavar="ADDRESS",
         help=f"{_CLUSTER} {no_cluster}",
     )
