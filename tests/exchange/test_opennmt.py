@@ -18,6 +18,7 @@ from torch_stand_in import tensors as as_tensors
 
 from keras_deepnmt import Translator
 from keras_deepnmt.data import Tokenizer
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.exchange import import_model, load_eole, load_opennmt_py
 
 TEXTS = ["a big dog sees a cat", "two cats see the big dog"]
