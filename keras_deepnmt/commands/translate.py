@@ -122,8 +122,9 @@ def add_options(parser: VerbParser) -> None:
         type=Literal["strict", "replace", "skip"],
         default="strict",
         help="What to do with a line that is not UTF-8. strict: stop there, "
-        "after the lines before it; replace: translate it with U+FFFD for each "
-        "invalid byte; skip: write an empty line.",
+        "after the lines before it, or what is kept of them in OUTPUT.part; "
+        "replace: translate it with U+FFFD for each invalid byte; skip: write "
+        "an empty line.",
     )
     add_decoding_options(parser)
     add_checkpoint(parser)

@@ -18,6 +18,7 @@ from keras_deepnmt.exchange.opennmt_names import (
     imported_model,
     read_sides,
     read_tokenizers,
+    text_transforms,
 )
 from keras_deepnmt.exchange.tensor_files import read_tensor_file
 from keras_deepnmt.json_files import read_json
@@ -232,7 +233,7 @@ def _tokenizers(config, folder, source, target):
     file = folder / "config.json"
     names, transform = config.get("transforms") or [], "sentencepiece"
     # Without one, files that are given are SentencePiece models.
-    if names or source is None or target is None:
+    if text_transforms(names) or source is None or target is None:
         transform = check_transforms(names, file)
     key = "transforms_configs"
     options = section(config, key, key, file)

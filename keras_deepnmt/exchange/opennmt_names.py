@@ -27,9 +27,19 @@ _TOKENIZERS = {"sentencepiece": "SentencePiece model", "bpe": "file of codes"}
 _ONLY_IN_TRAINING = ("filtertoolong",)
 
 
+def text_transforms(names: Sequence[str]) -> list[str]:
+    """Returns the transforms that change a text when it is translated.
+
+    Example:
+    >>> text_transforms(["filtertoolong", "bpe"])
+    ['bpe']
+    """
+    return [name for name in names if name not in _ONLY_IN_TRAINING]
+
+
 def check_transforms(names: Sequence[str], place: object) -> str:
     """Returns the transform that cuts a text; refuses other changes of it."""
-    kept = [name for name in names if name not in _ONLY_IN_TRAINING]
+    kept = text_transforms(names)
     if len(kept) != 1 or kept[0] not in _TOKENIZERS:
         raise UserError(
             f"{place}: `transforms` must be {' or '.join(_TOKENIZERS)}, since "

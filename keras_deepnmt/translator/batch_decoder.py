@@ -308,7 +308,9 @@ class BatchDecoder:
                 lambda length: self._most_sources(length, options),
                 self.limits.compilation_padding,
             )
-        self._candidates.plan(by_batch)
+        self._candidates.plan(
+            by_batch, (given.of(places).token_ids() for places in batches)
+        )
         return batches
 
     def _rows_of_part(self, num_rows):

@@ -330,17 +330,25 @@ class CandidateTokens:
         self._largest = tuned.LARGEST_PART * vocabulary_size
         self._number = 0
 
-    def plan(self, batches: Iterable[Sequence[Sequence[int]]]) -> None:
-        """Sets the number of tokens for the batches of source rows of a call.
+    def plan(
+        self,
+        batches: Sequence[Sequence[Sequence[int]]],
+        needed: Iterable[Iterable[Sequence[int]]],
+    ) -> None:
+        """Sets the number of tokens for the batches of a call.
 
         It is one number for all, since each number is compiled separately.
         Batches that are searched with all tokens do not count.
+
+        Args:
+            batches: the source rows of each.
+            needed: for each, rows of target ids that must be among its tokens.
         """
         self._number = 0
         if self._shortlists is None:
             return
-        for rows in batches:
-            number = padded_number(len(self._shortlists.candidates(rows)))
+        for rows, ids in zip(batches, needed, strict=True):
+            number = padded_number(len(self._least(rows, ids)))
             if number <= self._largest:
                 self._number = max(self._number, number)
 
@@ -360,8 +368,7 @@ class CandidateTokens:
         """
         if self._shortlists is None:
             return None
-        ids = [self._shortlists.candidates(rows), *map(np.asarray, needed)]
-        chosen = np.unique(np.concatenate(ids).astype("int32"))
+        chosen = self._least(rows, needed)
         number = padded_number(len(chosen))
         if number > self._largest:
             return None
@@ -371,6 +378,11 @@ class CandidateTokens:
             np.arange(self._vocabulary_size, dtype="int32"), chosen
         )
         return np.sort(np.concatenate([chosen, others[: number - len(chosen)]]))
+
+    def _least(self, rows, needed):
+        """The tokens that a batch must have, ascending."""
+        ids = [self._shortlists.candidates(rows), *map(np.asarray, needed)]
+        return np.unique(np.concatenate(ids).astype("int32"))
 
 
 def padded_number(number: int) -> int:

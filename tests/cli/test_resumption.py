@@ -667,13 +667,15 @@ def test_a_whole_part_that_was_changed_stays(tmp_path):
     with pytest.raises(RuntimeError), PartFiles(paths, fail) as parts:
         parts.begin({}, {}, restart=False)
         parts.streams[0].write("one\n")
-    part.write_text("corrected by hand\n")
-    with (
-        pytest.raises(UserError, match="out.part: was changed after it was"),
-        PartFiles(paths) as parts,
-    ):
-        parts.begin({}, {}, restart=False)
-    assert part.read_text() == "corrected by hand\n"
+    for change in ("corrected by hand\n", "two\n", ""):
+        part.write_text(change)
+        with (
+            pytest.raises(UserError, match="out.part: was changed after it"),
+            PartFiles(paths) as parts,
+        ):
+            parts.begin({}, {}, restart=False)
+        assert (part.read_text() if part.exists() else "") == change
+    assert names(tmp_path) == {"out.part.json"}
     part.write_text("one\n")
     with PartFiles(paths) as parts:
         parts.begin({}, {}, restart=False)

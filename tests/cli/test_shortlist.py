@@ -41,13 +41,15 @@ def test_all_batches_of_a_call_have_one_number_of_tokens():
     by_source = [[0] * 600] * 2_000
     by_source[7] = list(range(100, 700))
     candidates = CandidateTokens(shortlists(2_000, by_source), 2_000)
-    candidates.plan([[[8, 3]], [[7, 3]]])
+    candidates.plan([[[8, 3]], [[7, 3]]], [[], []])
     assert len(candidates.of([[8, 3]])) == 768
+    candidates.plan([[[8, 3]], [[7, 3]]], [[], [range(700, 1_000)]])
+    assert len(candidates.of([[8, 3]])) == 1_024
     # A batch of all tokens does not make the others larger.
     by_source[9] = list(range(600)) * 2 + list(range(1_000, 2_000))
     by_source = [(row * 4)[:2_200] for row in by_source]
     candidates = CandidateTokens(shortlists(2_000, by_source), 2_000)
-    candidates.plan([[[8, 3]], [[7, 3]], [[9, 3]]])
+    candidates.plan([[[8, 3]], [[7, 3]], [[9, 3]]], [[]] * 3)
     assert candidates.of([[9, 3]]) is None
     assert len(candidates.of([[8, 3]])) == 768
 

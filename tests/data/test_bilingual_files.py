@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from keras_deepnmt.data.asked_sides import Asked
+from keras_deepnmt.data.bilingual_files import contents
 from keras_deepnmt.data.bilingual_files.contents import cut_lines, one_line
 from keras_deepnmt.data.bilingual_files.document import (
     Document,
@@ -377,6 +378,10 @@ def marked(*segments):
     )
 
 
+EMPTY_THIRD = ' <mrk mtype="seg" mid="3"/>'
+UNNUMBERED = '<mrk mtype="seg">One. Two.</mrk> <mrk mtype="seg">Three.</mrk>'
+ALL = "Eins. Zwei. Drei."
+ALL_THREE = ALL, "One. Two. Three."
 ONE, TWO, THREE = ("Eins.", "One."), ("Zwei.", "Two."), ("Drei.", "Three.")
 
 
@@ -392,8 +397,12 @@ ONE, TWO, THREE = ("Eins.", "One."), ("Zwei.", "Two."), ("Drei.", "Three.")
             [ONE, TWO, ("Drei.", "Drei.")],
             0,
         ),
-        ("", '<mrk mtype="seg">One.</mrk> <mrk mtype="seg"/>', [], 3),
-        ("", "One. Two.", [("Eins. Zwei. Drei.", "One. Two.")], 0),
+        ("", marked((1, "One."), (2, "Two.")) + EMPTY_THIRD, [ONE, TWO], 1),
+        # What belongs together is not known: the unit is a pair, or none.
+        ("", '<mrk mtype="seg">One.</mrk> <mrk mtype="seg"/>', [], 1),
+        ("", UNNUMBERED, [ALL_THREE], 0),
+        ("", marked((1, "One."), (4, "Two. Three.")), [ALL_THREE], 0),
+        ("", "One. Two.", [(ALL, "One. Two.")], 0),
     ],
 )
 def test_marked_segments_are_pairs_by_themselves(
@@ -410,6 +419,35 @@ def test_marked_segments_are_pairs_by_themselves(
     assert [pair[1:] for pair in file.pairs()] == pairs
     expected = {"without a translation": left} if left else {}
     assert file.left == expected
+
+
+def test_segments_without_numbers_are_one_pair(tmp_path):
+    sides = [
+        " ".join(f'<mrk mtype="seg">{text}</mrk>' for text in texts)
+        for texts in (["Ein Hund.", "Eine Katze."], ["A dog.", "A cat."])
+    ]
+    unit = (
+        "<trans-unit id='1'><source>Ein Hund. Eine Katze.</source>"
+        f"<seg-source>{sides[0]}</seg-source><target>{sides[1]}</target>"
+        "</trans-unit>"
+    )
+    file = open_bilingual(
+        LineReader(written(tmp_path, old_xliff(unit))), GERMAN
+    )
+    assert [pair[1:] for pair in file.pairs()] == [
+        ("Ein Hund. Eine Katze.", "A dog. A cat.")
+    ]
+
+
+def test_codes_beside_spaces_need_no_reading(tmp_path, monkeypatch):
+    """It takes several times as long."""
+    monkeypatch.setattr(contents.MarkedText, "of", None)
+    unit = "<trans-unit id='1'><source>Ein <g id='1'>Hund</g>.</source>"
+    unit += "<target>A <g id='1'>dog</g>.</target></trans-unit>"
+    file = open_bilingual(
+        LineReader(written(tmp_path, old_xliff(unit))), GERMAN
+    )
+    assert [pair[1:] for pair in file.pairs()] == [("Ein Hund.", "A dog.")]
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])

@@ -288,8 +288,9 @@ def test_files_that_are_given_leave_no_transform_of_eole_out(eole):
     with pytest.raises(UserError, match="must be.*: uppercase, prefix, onmt_"):
         load_eole(eole, *given)
     # They say it all where the model names no transform.
-    file.write_text(json.dumps(config | {"transforms": []}))
-    assert load_eole(eole, *given).target_proto
+    for names in (["filtertoolong"], []):
+        file.write_text(json.dumps(config | {"transforms": names}))
+        assert load_eole(eole, *given).target_proto
     with pytest.raises(UserError, match="`transforms` must be .*: none"):
         load_eole(eole, given[0])
 

@@ -226,6 +226,16 @@ def test_the_hooks_of_a_dataset_are_called_in_each_epoch():
     np.testing.assert_array_equal(epochs[0], epochs[1][::-1])
 
 
+def test_a_dataset_may_say_its_number_of_batches_as_keras_asks():
+    class Numbered(Shuffled):
+        __len__ = None
+        num_batches = 2
+
+    log = []
+    assert len(list(countable_dataset(Numbered(log)))) == 2
+    assert log == [0, "begin", 0, 1, "end"]
+
+
 def test_keras_has_no_fused_attention_on_tensorflow():
     # When this fails, `MultiHeadAttention` could use it on GPUs.
     states = np.ones((2, 4, 2, 8), "float32")

@@ -327,6 +327,11 @@ def test_a_model_that_is_compiled_again_goes_on_counting():
     assert update_count(model) == 3
     assert float(model.optimizer.dynamic_scale) == 64.0
     assert len(model.optimizer.variables) == number
+    # Keras makes another scale for an optimizer that is given without one.
+    optimizer = model.optimizer.inner_optimizer
+    optimizer.iterations.assign(2)
+    model.compile(optimizer, run_eagerly=True)
+    assert update_count(model) == 2
 
 
 @pytest.mark.parametrize("has_scale", [False, True])

@@ -502,5 +502,6 @@ def test_more_updates_after_a_validation_of_its_own_are_asked_for(
     # Validations follow each third update, and the last one.
     with pytest.raises(UserError, match="`training.steps` is 7.*--allow-ch"):
         check_changes(changes(7, **same), recipe_file, 7, allow=False)
+    check_changes(changes(7, **same), recipe_file, 3, allow=False)
     check_changes(changes(6, **same), recipe_file, 6, allow=False)
     check_changes(changes(7), recipe_file, 7, allow=False)

@@ -260,7 +260,8 @@ class PartFiles:
     def _finish(self):
         if not self.is_complete:
             sizes = self._flush()
-            self._record |= {"sizes": sizes, "is_complete": True}
+            self._record |= {"sizes": sizes, "sha256": self._digests()}
+            self._record["is_complete"] = True
             for stream in self._streams:
                 stream.close()
             self._write_record(self._record)
@@ -329,11 +330,11 @@ class PartFiles:
             )
         for number, size in enumerate(found["sizes"]):
             part = self._parts[number]
+            is_kept = self._begins_with(number, size, found)
             if found.get("is_complete"):
+                is_kept &= _size(part) == size
                 # An earlier process may have renamed it.
-                is_kept = _size(part) in (0, size)
-            else:
-                is_kept = self._begins_with(number, size, found)
+                is_kept |= self._files[number].exists() and not _size(part)
             if not is_kept:
                 raise UserError(
                     f"{part}: was changed after it was written. Put the old "

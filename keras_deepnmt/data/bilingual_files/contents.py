@@ -79,13 +79,14 @@ class Content:
 
         There are spaces in place of codes where a translator reads them.
         """
+        if not _may_separate(self.tokens):
+            texts = (token for token in self.tokens if isinstance(token, str))
+            return one_line("".join(texts))
         text, codes = _tagged(_merged(self.tokens))
-        if codes:
-            marked = MarkedText.of(text)
-            spaces = {tag.begin for tag in separating_tags(marked)}
-            text = _any_of(codes).sub(
-                lambda tag: " " if tag.start() in spaces else "", text
-            )
+        spaces = {tag.begin for tag in separating_tags(MarkedText.of(text))}
+        text = _any_of(codes).sub(
+            lambda tag: " " if tag.start() in spaces else "", text
+        )
         return one_line(text)
 
     @property
@@ -106,9 +107,10 @@ class Content:
         for token in self.tokens:
             if isinstance(token, Code) and token.is_segment:
                 inside = None
-                if token.kind == OPEN:
+                if token.kind != CLOSE:
                     mid = token.key.attributes.get("mid", token.key)
-                    inside = found[mid] = Content(token.key, token.key.end)
+                    content = found[mid] = Content(token.key, token.key.end)
+                    inside = content if token.kind == OPEN else None
             elif inside is not None:
                 inside.tokens.append(token)
         return found
@@ -195,7 +197,8 @@ def read_content(
             _, after = skip(items, what)
             raw = xml.raw(begin, after)
             code = Code(raw, *_role(what))
-            code.is_segment = what.is_empty and _is_segment(what)
+            if what.is_empty and _is_segment(what):
+                code.is_segment, code.key = True, what
             tokens.append(code)
     return content
 
@@ -317,6 +320,23 @@ def _tagged(tokens):
         codes[tag] = token.raw
         pieces.append(tag)
     return "".join(pieces), codes
+
+
+def _may_separate(tokens):
+    """Whether there are codes with a letter on both sides, as few texts have.
+
+    Such a letter may also come after tags in the text itself.
+    """
+    before, has_code = " ", False
+    for token in tokens:
+        if isinstance(token, Code):
+            has_code = True
+        elif token:
+            is_letter = token[0].isalnum() or token[0] == "<"
+            if has_code and is_letter and not before.isspace():
+                return True
+            before, has_code = token[-1], False
+    return False
 
 
 def _any_of(codes):

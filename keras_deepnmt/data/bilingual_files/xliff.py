@@ -122,8 +122,12 @@ class XliffFile:
         """Yields the pairs of a translated unit: one, or one a segment."""
         source, target = unit.segmented or unit.source, unit.target
         segments, translations = source.segments, target.segments
-        if not segments or not translations:
-            yield Pair(unit.element.line, unit.source.plain, target.plain)
+        if not translations or not translations.keys() <= segments.keys():
+            # Which segments belong together is not known.
+            if any(one.is_blank for one in translations.values()):
+                self.left["without a translation"] += 1
+            else:
+                yield Pair(unit.element.line, unit.source.plain, target.plain)
             return
         may_be_copies = unit.is_approved or unit.state is not None
         for mid, segment in segments.items():

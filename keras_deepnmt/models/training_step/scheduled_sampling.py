@@ -77,6 +77,13 @@ class ScheduledSampling(ObjectiveTerm):
         # As the file of a saved model gives it back.
         self.kept = list(kept)
 
+    def get_config(self):
+        config = super().get_config()
+        if not self.kept:
+            # Earlier versions then load the model.
+            del config["kept"]
+        return config
+
     def share(self, update):
         """Computes the probability of replacing an input.
 

@@ -1,5 +1,6 @@
 """Batches of different shapes as a `tf.data.Dataset` of known length."""
 
+import contextlib
 import itertools
 
 import keras
@@ -132,9 +133,9 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
             )
         return batches
     kind = type(batches).__name__
-    batches, aligned = _with_first_checked(batches)
+    number = _number_of(batches)
+    batches, aligned = _with_first_checked(batches, number)
     # With `steps_per_epoch` Keras reads on, and begins again at the end.
-    number = len(batches) if hasattr(batches, "__len__") else None
     if number is None and steps_per_epoch is None:
         raise ValueError(
             "`steps_per_epoch` of `fit`, `validation_steps` for its validation "
@@ -144,6 +145,15 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
     if isinstance(batches, keras.utils.PyDataset):
         batches = _Passes(batches, number)
     return open_shape_dataset(batches, number, aligned)
+
+
+def _number_of(batches):
+    """The number of batches, or `None` if it is unknown or there is no end."""
+    if isinstance(batches, keras.utils.PyDataset):
+        with contextlib.suppress(NotImplementedError):
+            return batches.num_batches
+        return None
+    return len(batches) if hasattr(batches, "__len__") else None
 
 
 class _Passes:
@@ -164,7 +174,7 @@ class _Passes:
             yield batch
 
 
-def _with_first_checked(batches):
+def _with_first_checked(batches, number):
     """Checks the first batch before training, where it can be read alone.
 
     Returns the batches, and whether the first one has alignments.
@@ -175,8 +185,7 @@ def _with_first_checked(batches):
             return batches, False
         check_batch(first)
         return itertools.chain([first], batches), "alignments" in first[0]
-    kinds = hasattr(batches, "__getitem__"), hasattr(batches, "__len__")
-    if all(kinds) and len(batches):
+    if number and hasattr(batches, "__getitem__"):
         first = batches[0]
         check_batch(first)
         return batches, "alignments" in first[0]

@@ -135,6 +135,10 @@ def count_batches(optimizer):
             aggregation="only_first_replica",
             name="batch_count",
         )
+        # Of an optimizer that has made updates already.
+        optimizer.batch_count.assign(
+            keras.ops.cast(optimizer.iterations, "int64")
+        )
 
 
 def seed_variables(model):
