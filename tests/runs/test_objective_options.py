@@ -185,7 +185,6 @@ def test_each_key_reaches_its_place(recipe, prepared_dir):
         "probability": 0.5,
         "start_step": 0,
         "end_step": 3,
-        "kept": [],
     }
     assert distillation.weight == 0.4
     assert guided.weight == 0.1
