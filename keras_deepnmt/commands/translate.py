@@ -121,8 +121,8 @@ def add_options(parser: VerbParser) -> None:
         "--errors",
         type=Literal["strict", "replace", "skip"],
         default="strict",
-        help="What to do with a line that is not UTF-8. strict: stop there, "
-        "after the lines before it, or what is kept of them in OUTPUT.part; "
+        help="What to do with a line that is not UTF-8. strict: stop there; "
+        "what was finished before it stays printed, or in OUTPUT.part; "
         "replace: translate it with U+FFFD for each invalid byte; skip: write "
         "an empty line.",
     )

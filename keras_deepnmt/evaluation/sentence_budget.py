@@ -35,7 +35,8 @@ class SentenceBudget:
         n = b / (1 - b) * p * u / s,
 
     so that `n s` is the share `b` of `n s + p u`. The sentences are chosen
-    once, so that all validations of a run can be compared. `s` is measured on
+    once, so that all later validations of a run can be compared; a validation
+    before `p` is known is of all sentences. `s` is measured on
     a model that has hardly been trained, whose translations are longest; if
     translation becomes slower later, the share grows and the sentences stay
     the same.

@@ -454,13 +454,19 @@ def test_lines_that_were_not_finished_may_change(
     assert sum(map(len, echoes)) == 86
 
 
+def with_a_bad_line(file, place):
+    """Writes a line that is not UTF-8 in the place of another; returns all."""
+    texts = file.read_bytes().splitlines(keepends=True)
+    texts[place] = b"\xff\n"
+    file.write_bytes(b"".join(texts))
+    return texts
+
+
 def test_a_line_that_is_not_utf8_keeps_the_lines_before(
     deepnmt, digits, lines, echoes, monkeypatch
 ):
     monkeypatch.chdir(lines)
-    texts = (lines / "in").read_bytes().splitlines(keepends=True)
-    texts[70] = b"\xff\n"
-    (lines / "in").write_bytes(b"".join(texts))
+    texts = with_a_bad_line(lines / "in", 70)
     words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
     done = deepnmt(*words)
     assert done.code == 2 and done.err.count("\n") == 1
@@ -477,9 +483,7 @@ def test_lines_beside_one_that_is_not_utf8_are_searched_once(
     deepnmt, digits, lines, batches, monkeypatch
 ):
     monkeypatch.chdir(lines)
-    texts = (lines / "in").read_bytes().splitlines(keepends=True)
-    texts[90] = b"\xff\n"
-    (lines / "in").write_bytes(b"".join(texts))
+    texts = with_a_bad_line(lines / "in", 90)
     words = ["translate", digits / "run", "-i", "in", "-o", "out", *GREEDY]
     done = deepnmt(*words, "--batch-size", "1")
     assert done.code == 2 and "in, line 91: not UTF-8" in done.err
@@ -494,9 +498,7 @@ def test_other_errors_are_named_where_they_change_finished_lines(
     deepnmt, refused, digits, lines, echoes, monkeypatch
 ):
     monkeypatch.chdir(lines)
-    texts = (lines / "in").read_bytes().splitlines(keepends=True)
-    texts[10] = b"\xff\n"
-    (lines / "in").write_bytes(b"".join(texts))
+    with_a_bad_line(lines / "in", 10)
     words = ["translate", digits / "run", *WORDS, "-i", "in", "-o", "out"]
     echoes.stop_at, echoes.stop = 1, KeyboardInterrupt
     assert deepnmt(*words, "--errors", "skip").code == 130

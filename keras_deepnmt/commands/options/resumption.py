@@ -252,8 +252,9 @@ class Resumption:
         if name == "--input" and before not in ("strict", errors):
             raise UserError(
                 f"--errors {errors}: {self._options.output}.part was begun "
-                f"with --errors {before}, and a line of it is another one now. "
-                f"Give --errors {before}, or --restart to begin again."
+                f"with --errors {before}, and finished lines that are not "
+                f"UTF-8 are others now. Give --errors {before}, or --restart "
+                "to begin again."
             )
 
     def add(
