@@ -7,11 +7,7 @@ from keras_deepnmt.server.request_errors import RequestError
 
 
 class Access:
-    """Decides which requests are answered.
-
-    Args:
-        keys: the keys that clients may have.
-    """
+    """Decides by the keys of clients which requests are answered."""
 
     def __init__(self, keys: ApiKeys):
         self._keys = keys
@@ -24,13 +20,9 @@ class Access:
     def check(self, request: Request, key: str | None = None) -> None:
         """Refuses a request without a right key.
 
-        Args:
-            request: the request, whose header `Authorization: Bearer KEY` or
-                `X-API-Key: KEY` may have it.
-            key: the key in its body, if there is one.
-
-        Raises:
-            RequestError: if the key is missing or wrong.
+        The key may be in the body (`key`), or in the header `Authorization:
+        Bearer KEY` or `X-API-Key: KEY`. Raises a `RequestError` if it is
+        missing or wrong.
         """
         kind, _, bearer = request.headers.get("authorization", "").partition(
             " "

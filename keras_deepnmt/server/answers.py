@@ -42,10 +42,8 @@ def too_long(
 ) -> RequestError:
     """Makes the error for a sentence with too many tokens.
 
-    Args:
-        number: which sentence it is, from 1.
-        length: its number of tokens, if that is known.
-        limits: the limits of the server.
+    `number` is which sentence it is, from 1; `length` is its number of tokens,
+    if that is known.
     """
     received = "" if length is None else f" Received: {length:,} tokens."
     most = "" if length is None else f" {limits.max_tokens:,}"

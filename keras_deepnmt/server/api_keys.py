@@ -10,16 +10,7 @@ VARIABLE = "DEEPNMT_API_KEYS"
 
 
 class ApiKeys:
-    """The keys of which a client must give one; without any, none is needed.
-
-    Args:
-        keys: the keys.
-
-    Example:
-    >>> keys = ApiKeys(["a secret"])
-    >>> keys.accept("a secret"), keys.accept("a guess"), keys.accept(None)
-    (True, False, False)
-    """
+    """The keys of which a client must give one; without any, none is needed."""
 
     def __init__(self, keys: list[str]):
         self._keys = [key.encode() for key in keys]
@@ -39,14 +30,9 @@ class ApiKeys:
 def read_api_keys(file: str | Path | None) -> ApiKeys:
     """Reads the keys of a server.
 
-    Args:
-        file: file with a key in each line; empty lines and those that begin
-            with `#` do not count. Defaults to the keys in the environment
-            variable `DEEPNMT_API_KEYS`, with spaces between them.
-
-    Raises:
-        UserError: if the file has no key, or one has a space in it or a
-            character beyond ASCII.
+    The file has a key in each line; empty lines and those that begin with `#`
+    do not count. Without a file, the keys are in the environment variable
+    `DEEPNMT_API_KEYS`, with spaces between them.
     """
     if file is None:
         keys = os.environ.get(VARIABLE, "").split()

@@ -28,8 +28,7 @@ _LONGEST_TO_SHORTEST, _SHORT = 4, 8
 class QueueFullError(Exception):
     """Raised where a queue has no room for a request.
 
-    Args:
-        retry_after_s: whole seconds after which there may be room.
+    There may be room after `retry_after_s` whole seconds.
     """
 
     def __init__(self, retry_after_s: int):
@@ -100,12 +99,6 @@ class BatchQueue:
 
     Attributes:
         ready: a `Future` that is done when `prepare` is.
-
-    Example:
-    >>> queue = BatchQueue(lambda kind, texts: [t.upper() for t in texts])
-    >>> queue.submit(["a dog", "a cat"], [3, 3]).future.result()
-    ['A DOG', 'A CAT']
-    >>> queue.close()
     """
 
     def __init__(
@@ -159,18 +152,11 @@ class BatchQueue:
     ) -> Job:
         """Adds the sentences of a request.
 
-        Args:
-            items: the sentences.
-            lengths: numbers of tokens of each.
-            kind: only sentences of one kind are computed together.
-            seconds: time until the request fails, if it is not done.
-
-        Returns:
-            The `Job`, whose `future` gets the results.
-
-        Raises:
-            QueueFullError: if there is no room for all of them.
-            QueueClosedError: if the queue was closed.
+        The `future` of the job gets the results. `lengths` are the numbers of
+        tokens of the sentences. Only sentences of one `kind` are computed
+        together. A request that is not done after `seconds` fails. Raises
+        `QueueFullError` if there is no room for all sentences, and
+        `QueueClosedError` if the queue was closed.
         """
         now = time.monotonic()
         deadline = None if seconds is None else now + seconds
@@ -205,8 +191,7 @@ class BatchQueue:
     def close(self, drop: bool = False) -> None:
         """Takes no more requests, and ends when those that wait are computed.
 
-        Args:
-            drop: whether they are dropped instead, with `CancelledError`.
+        With `drop` they are dropped instead, with `CancelledError`.
         """
         with self._changed:
             self._is_closed = True

@@ -47,8 +47,7 @@ async def read_body(request: Request, limits: RequestLimits) -> bytes:
 def parsed_json(content: bytes, form: Any) -> Any:
     """Returns the JSON of a body, which must have this form.
 
-    Raises:
-        RequestError: if it is not UTF-8 or JSON, or has another form.
+    Raises a `RequestError` if it is not UTF-8 or JSON, or has another form.
     """
     try:
         return parse_json(content, _PLACE, form)
@@ -59,14 +58,9 @@ def parsed_json(content: bytes, form: Any) -> Any:
 def parsed_fields(content: bytes, kind: str, form: Any) -> dict[str, Any]:
     """Returns the fields of a body of JSON, or of a web form.
 
-    Args:
-        content: the body.
-        kind: the header `Content-Type`.
-        form: the form that the fields must have. Those of a web form are texts,
-            or lists of texts where one is repeated.
-
-    Raises:
-        RequestError: if the body has not this form.
+    `kind` is the header `Content-Type`. The fields of a web form are texts, or
+    lists of texts where one is repeated. Raises a `RequestError` if the fields
+    do not have the given form.
     """
     kind = kind.partition(";")[0].strip().lower()
     if kind in ("", "application/json"):

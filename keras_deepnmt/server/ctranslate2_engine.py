@@ -36,13 +36,8 @@ class CTranslate2Engine(Engine):
     It has no graphs of TensorFlow, so that prefixes, phrases and maximum
     lengths (`translate_given`) cannot be given.
 
-    Args:
-        directory: a folder that `deepnmt export --format ctranslate2` wrote.
-        batch_size: the number of sentences to compute together.
-        threads: how many compute with it; 0 lets CTranslate2 decide.
-
-    Raises:
-        UserError: if a file is damaged or missing.
+    The folder is one that `deepnmt export --format ctranslate2` wrote. As many
+    `threads` compute with it; 0 lets CTranslate2 decide.
     """
 
     signatures = ("serving_default", "translate_nbest", "score")
@@ -89,13 +84,10 @@ class CTranslate2Engine(Engine):
     def nbest(
         self, texts: Sequence[str], number: int, **changes: Any
     ) -> list[list[Hypothesis]]:
-        """Lists the hypotheses of each text.
+        """Lists at most `number` hypotheses of each text.
 
-        Args:
-            texts: the sentences.
-            number: how many there are at most of each.
-            **changes: other arguments of the search than those of the export,
-                as `exchange.ctranslate2_export.search_arguments` gives them.
+        `changes` are other arguments of the search than those of the export, as
+        `exchange.ctranslate2_export.search_arguments` gives them.
         """
         too_long = [n > self._model.longest for n in self.lengths(texts)]
         nbest = self._model.translate_nbest(list(texts), number, **changes)

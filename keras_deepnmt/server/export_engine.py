@@ -14,12 +14,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class ExportEngine(Engine):
-    """Translates with the SavedModel of an export.
-
-    Args:
-        version_dir: the folder of a version.
-        batch_size: the number of sentences to compute together.
-    """
+    """Translates with the SavedModel in the folder of an export's version."""
 
     def __init__(self, version_dir: str | Path, batch_size: int | None = None):
         self._client = SavedModelClient(version_dir)

@@ -48,19 +48,9 @@ _TYPES = {
 class GrpcServer:
     """Answers gRPC until it is stopped.
 
-    Args:
-        models: the models.
-        limits: limits of requests.
-        keys: keys of which a client must give one, in the metadata
-            `authorization` (`Bearer KEY`) or `x-api-key`.
-        metrics: the figures.
-        address: host and port, such as `127.0.0.1:8500`.
-
-    Attributes:
-        port: the port.
-
-    Raises:
-        UserError: if no server can be started there.
+    The `address` is a host and a port, such as `127.0.0.1:8500`; the attribute
+    `port` is its port. A client must give one of the `keys`, in the metadata
+    `authorization` (`Bearer KEY`) or `x-api-key`.
     """
 
     def __init__(
@@ -360,8 +350,7 @@ def _invalid(message):
 def _value(name: str, tensor: Any, limits: RequestLimits) -> Any:
     """Returns the list or number that a tensor holds.
 
-    Raises:
-        ValueError: if it is not one, or too large.
+    Raises a `ValueError` if it is not one, or too large.
     """
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
     size = math.prod(sizes)

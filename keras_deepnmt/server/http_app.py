@@ -37,14 +37,9 @@ def make_app(
 ) -> FastAPI:
     """Makes the application.
 
-    Args:
-        models: the models.
-        limits: limits of requests.
-        access: decides which requests are answered.
-        metrics: the figures, which the models count, too.
-        allowed_origins: addresses of other web sites whose pages may ask this
-            server. Defaults to none.
-        has_page: whether there is a web page at `/`.
+    `metrics` has the figures of the server, which the models count, too. Pages
+    of the web sites in `allowed_origins` may ask this server. With `has_page`
+    there is a web page at `/`.
     """
     app = FastAPI(
         title="keras_deepnmt",

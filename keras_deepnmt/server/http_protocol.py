@@ -10,10 +10,8 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
 
     uvicorn waits without end for the first request of a connection, and for the
     headers of any: of clients that only connect, or send a byte now and then.
-
-    Args:
-        seconds: a connection is closed after one to two times as many without
-            the headers of a request.
+    Here a connection is closed after one to two times `seconds` without the
+    headers of a request.
     """
 
     class TimedProtocol(H11Protocol):

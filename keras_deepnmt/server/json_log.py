@@ -16,10 +16,7 @@ _LIBRARIES = ("keras_deepnmt", "uvicorn.error", "asyncio", "py.warnings")
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     """Logs an event with its fields.
 
-    Args:
-        event: the name of the event.
-        level: a level of `logging`.
-        **fields: values of JSON. None may hold a text of a user.
+    The fields are values of JSON. None may hold a text of a user.
     """
     logging.getLogger(EVENTS).log(level, event, extra={"fields": fields})
 
@@ -32,9 +29,8 @@ def json_log(quiet: bool = False, stream: Any = None) -> Iterator[None]:
     it is filled with, and of an exception the type and the lines of code: these
     values may be texts of users.
 
-    Args:
-        quiet: whether only warnings and errors are written.
-        stream: where to write. Defaults to standard error.
+    With `quiet` only warnings and errors are written. The stream is standard
+    error if none is given.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Formatter())
@@ -80,12 +76,7 @@ class _Formatter(logging.Formatter):
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Returns the type of an exception and its lines of code, for a log.
-
-    Example:
-    >>> described(ValueError("a secret"))
-    {'error': 'ValueError', 'where': []}
-    """
+    """Returns the type of an exception and its lines of code, for a log."""
     frames = traceback.extract_tb(error.__traceback__)
     return {
         "error": type(error).__name__,

@@ -88,15 +88,9 @@ class Metrics:
     ) -> dict[str, float]:
         """Counts a request that was answered.
 
-        Args:
-            path: its path.
-            status: its status.
-            seconds: seconds until it was answered.
-            model: the model that it asked, where it did.
-            queued_s: seconds until its first batch, where it had one.
-
-        Returns:
-            The milliseconds, for the log.
+        It was answered after `seconds`, and its first batch, where it had one,
+        began after `queued_s`. Returns these times in milliseconds, for the
+        log.
         """
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
@@ -112,12 +106,7 @@ class Metrics:
 
 
 class ModelMetrics:
-    """Counts the sentences and batches of one model.
-
-    Args:
-        metrics: the figures of the server.
-        model: name of the model.
-    """
+    """Counts the tokens, sentences and batches of one model of the server."""
 
     def __init__(self, metrics: Metrics, model: str):
         self._metrics, self._model = metrics, model

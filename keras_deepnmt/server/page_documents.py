@@ -32,15 +32,10 @@ TranslateLines = Callable[[list[str]], Awaitable[Sequence[TranslatedLine]]]
 class PageDocument:
     """A document that was handed in, and is translated in steps.
 
-    Args:
-        content: its bytes.
-        name: its name, which says what it is.
-        languages: codes of the languages of the model.
-
-    Attributes:
-        num_texts: how many of its texts are translated, once it was read.
-        num_cut: of how many of them a part was not read, since a sentence is
-            longer than the model allows.
+    Its name says what it is; `languages` are codes of the languages of the
+    model. Once it has been read, `num_texts` is how many of its texts are
+    translated. Of `num_cut` of them a part was not read, since a sentence is
+    longer than the model allows.
     """
 
     def __init__(self, content: bytes, name: str, languages: tuple[str, str]):

@@ -32,11 +32,7 @@ def is_loopback(host: str) -> bool:
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Opens the address of a server.
-
-    Raises:
-        UserError: if that is not possible.
-    """
+    """Opens the address of a server."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -51,10 +47,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 def server_config(app: Any, timeout_s: float) -> uvicorn.Config:
     """Makes the configuration of the web server.
 
-    Args:
-        app: the application.
-        timeout_s: seconds for which requests are answered at the end, and after
-            which connections without one are closed.
+    `timeout_s` are the seconds for which requests are answered at the end, and
+    after which connections without one are closed, see `timed_protocol`.
     """
     return uvicorn.Config(
         app,
@@ -81,15 +75,9 @@ def run_server(
 ) -> None:
     """Answers requests until SIGTERM or Ctrl-C, then those that it has.
 
-    Args:
-        app: the application.
-        opened: the socket of its address.
-        models: the models, which warm up meanwhile.
-        timeout_s: seconds for which requests are answered after the signal.
-        grpc_server: a `GrpcServer` to run beside it. Defaults to none.
-
-    Raises:
-        UserError: if a model cannot be made ready.
+    The models warm up meanwhile; if one cannot be made ready, the server ends
+    with that error. After the signal, requests are answered for `timeout_s`
+    seconds. A `GrpcServer` may run beside it.
     """
     server = _Server(server_config(app, timeout_s), grpc_server)
     host, port, *_ = opened.getsockname()

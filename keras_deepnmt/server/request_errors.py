@@ -4,15 +4,9 @@
 class RequestError(Exception):
     """Ends a request; the client gets `{"error": message}`.
 
-    Args:
-        status: the status of HTTP.
-        message: one line that says what is wrong and what to do.
-        retry_after_s: whole seconds after which to try again, where that may
-            help.
-
-    Example:
-    >>> RequestError(429, "no room", retry_after_s=2).headers
-    {'Retry-After': '2'}
+    The message is one line that says what is wrong and what to do, and `status`
+    is that of HTTP. Where it may help to try again, `retry_after_s` says after
+    how many whole seconds.
     """
 
     def __init__(

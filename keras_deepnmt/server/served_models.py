@@ -20,17 +20,9 @@ _NAMED_PAIR = re.compile(r"(?:^|[._-])([a-z]{2,3})[_-]([a-z]{2,3})$")
 class Version:
     """One version of a model, with the queue of its sentences.
 
-    Args:
-        number: the number of the version.
-        engine: what translates.
-        limits: limits of requests.
-        wait_s: seconds for which a batch waits for more sentences.
-        metrics: what counts its sentences and batches. Defaults to nothing.
-
-    Attributes:
-        number, engine: as above.
-        queue: the `BatchQueue`.
-        successor: the version that has taken its place, if there is one.
+    A batch waits for more sentences for `wait_s` seconds. Without `metrics`
+    nothing counts its sentences and batches. `successor` is the version that
+    has taken its place, if there is one.
     """
 
     successor: "Version | None" = None
@@ -115,15 +107,9 @@ def _translates(kind):
 class ServedModel:
     """A model, of which a newer version may take the place of an older one.
 
-    Args:
-        name: its name in addresses.
-        directions: its languages and their tags, at least one.
-        make_version: function that makes the `Version` of a number.
-        number: the number of its first version.
-
-    Attributes:
-        name, directions: as above.
-        current: the version that answers requests.
+    The `name` is that in addresses. `directions`, at least one, are its
+    languages and their tags. `make_version` makes the `Version` of a number,
+    the first time of `number`; `current` is the version that answers requests.
     """
 
     def __init__(
@@ -190,12 +176,8 @@ class ServedModel:
 class ServedModels:
     """All models of a server.
 
-    Args:
-        models: the models; of several with the same languages the first one
-            translates.
-
-    Attributes:
-        by_name: the models by their names.
+    `by_name` has them by their names. Of several with the same languages the
+    first one translates.
     """
 
     def __init__(self, models: Sequence[ServedModel]):
@@ -239,15 +221,7 @@ class ServedModels:
 
 
 def pair_of_languages(text: str) -> tuple[str, str]:
-    """Reads two codes of languages, such as `de-en` or `en:zh-Hant`.
-
-    Raises:
-        UserError: if there are not two.
-
-    Example:
-    >>> pair_of_languages("de-en"), pair_of_languages("en:zh-Hant")
-    (('de', 'en'), ('en', 'zh-Hant'))
-    """
+    """Reads two codes of languages, such as `de-en` or `en:zh-Hant`."""
     parts = text.split(":") if ":" in text else text.split("-")
     if len(parts) != 2 or not all(map(_LANGUAGE.fullmatch, parts)):
         raise UserError(

@@ -68,13 +68,9 @@ def read_inputs(
 ) -> tuple[Call, list[tuple]]:
     """Returns the call and the rows that named inputs stand for.
 
-    Args:
-        signature: name of a signature of exports.
-        inputs: lists and numbers.
-        most_hypotheses: the number of beams of the model.
-
-    Raises:
-        ValueError: if an input is unknown, missing, or has a wrong value.
+    `signature` is the name of a signature of exports, and `most_hypotheses` the
+    number of beams of the model. Raises a `ValueError` if an input is unknown,
+    missing, or has a wrong value.
 
     Example:
     >>> read_inputs("serving_default", {"text": ["a", "b"]}, 4)
@@ -265,11 +261,8 @@ def nbest_row(
 ) -> dict[str, Any]:
     """Returns the outputs of a sentence that a translator has searched.
 
-    Args:
-        call: the call.
-        hypotheses: the hypotheses, best first.
-        number: the number of hypotheses asked for; those that do not exist are
-            empty and have the score minus infinity.
+    The hypotheses are given best first. `number` of them were asked for; those
+    that do not exist are empty and have the score minus infinity.
     """
     if call.signature == "serving_default":
         return {

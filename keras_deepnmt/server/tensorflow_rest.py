@@ -181,15 +181,9 @@ def tensorflow_rest_routes(
 def find_version(
     models: ServedModels, name: str, number: str | None = None
 ) -> tuple[ServedModel, Version]:
-    """Returns a model and its version.
+    """Returns a model and its version, by default the newest one.
 
-    Args:
-        models: all models.
-        name: name of the model.
-        number: number of the version. Defaults to the newest one.
-
-    Raises:
-        RequestError: if there is no such model or version.
+    Raises a `RequestError` if there is no such model or version.
     """
     model = _model(models, name)
     version = model.current

@@ -33,11 +33,9 @@ from keras_deepnmt.xla import tuned
 class TranslatorEngine(Engine):
     """Translates with a run, a preset folder or a model of the package.
 
-    Args:
-        translator: the translator.
-        max_tokens: the number of tokens of the longest sentence.
-        tasks: functions by the names of tasks; each is called with the
-            translator and rows. Defaults to none.
+    `max_tokens` is the number of tokens of the longest sentence. `tasks` has
+    functions by the names of tasks; each is called with the translator and
+    rows.
     """
 
     def __init__(

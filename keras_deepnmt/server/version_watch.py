@@ -15,9 +15,7 @@ class VersionWatch:
     A version that cannot be loaded is logged once. It may be copied just now,
     and is tried again whenever its files have changed.
 
-    Args:
-        folders: the models, and their model folders.
-        every_s: seconds between two looks.
+    It looks into the folder of each model every `every_s` seconds.
     """
 
     def __init__(self, folders: dict[ServedModel, Path], every_s: float = 2.0):

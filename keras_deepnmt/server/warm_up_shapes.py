@@ -12,23 +12,13 @@ _SHORTEST = 16
 def warm_up_shapes(
     batch_size: int, max_tokens: int, number: int
 ) -> list[tuple[int, int]]:
-    """Returns shapes of sources to compile programs for.
+    """Returns shapes of sources, rows and length, to compile programs for.
 
     A batch of any other shape is padded to one of them of at most four times
     its size. There is one for full batches of each length up to its double,
-    since under load nearly all batches are full.
-
-    Args:
-        batch_size: the largest number of rows.
-        max_tokens: the length of the longest source.
-        number: the number of shapes, at most.
-
-    Returns:
-        Pairs of rows and length.
-
-    Example:
-    >>> warm_up_shapes(4, 32, 6)
-    [(4, 32), (4, 16), (1, 8), (1, 16), (2, 8), (1, 32)]
+    since under load nearly all batches are full. There are at most `number`
+    shapes; `batch_size` is the largest number of rows, `max_tokens` the length
+    of the longest source.
     """
     own = sorted(_batch_shapes(batch_size, max_tokens), key=math.prod)
     chosen = _full_batches(batch_size, max_tokens)[:number]
