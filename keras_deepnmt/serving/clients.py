@@ -360,17 +360,9 @@ def run_signature(
 ) -> dict[str, list]:
     """Runs a signature in this process on lists and numbers.
 
-    Args:
-        function: the TensorFlow function of the signature.
-        specs: the `tf.TensorSpec` of each input.
-        inputs: all inputs.
-        place: names the model in errors.
-
-    Returns:
-        The named outputs as nested lists.
-
-    Raises:
-        UserError: if the function refuses a value.
+    `specs` has the `tf.TensorSpec` of each input; `place` names the model in
+    errors. Returns the named outputs as nested lists. Raises a `UserError` if
+    the function refuses a value.
     """
     import tensorflow as tf
 

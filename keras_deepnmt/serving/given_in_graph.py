@@ -112,16 +112,9 @@ def find_given(
     """Finds prefixes and phrases in translations.
 
     As `given_text.find_given`, but a phrase that has found a place keeps it,
-    also if another phrase then has none.
-
-    Args:
-        ids: int32 tensor `(B, K, M)`.
-        given: What was given.
-
-    Returns:
-        The characters that stand for unknown tokens, a string tensor
-        `(B, K, M)`, empty for none; and whether a translation has all phrases,
-        `(B, K)`.
+    also if another phrase then has none. For ids `(B, K, M)` it returns the
+    characters that stand for unknown tokens, a string tensor `(B, K, M)`, empty
+    for none; and whether a translation has all phrases, `(B, K)`.
     """
     shape = tf.shape(ids)
     lengths = tf.reduce_sum(

@@ -15,17 +15,10 @@ def search_in_graph(model, source_ids, *, options, max_length, **given):
     sentence goes on. A stage also ends when half of its sentences are over,
     and the others go on without them. All of this is one loop in the graph.
 
-    Args:
-        model: a model of this package.
-        source_ids: int tensor `(B, S)`, of a batch whose size is not known when
-            the graph is made.
-        options: `SearchOptions`.
-        max_length: int32 scalar tensor. Maximum number of steps.
-        **given: `prefix_ids`, `constraint_ids` and `max_lengths`, as for
-            `decoding.search`.
-
-    Returns:
-        A dict of tensors, as `decoding.search`.
+    `source_ids` are `(B, S)`, of a batch whose size is not known when the graph
+    is made; `max_length`, a scalar, is the maximum number of steps. `given` are
+    `prefix_ids`, `constraint_ids` and `max_lengths`; they and the result are as
+    for `decoding.search`.
     """
     stages = search_stages(model, options)
     max_length = loop_length(model, max_length)

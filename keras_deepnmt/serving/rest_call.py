@@ -65,17 +65,10 @@ def post_json(
 ) -> Any:
     """Sends JSON, and returns the JSON of the answer.
 
-    Args:
-        url: an address that `check_url` accepts. Redirects are not followed.
-        content: what is sent.
-        seconds: the time for all of it, from the search for the host to the
-            last byte of the answer.
-        most_bytes: the size of the largest answer that is read.
-        api_key: the key that the server asks for, if it does.
-
-    Raises:
-        UserError: if there is no answer, it is too late or too large, the
-            server reports an error, or the answer is not JSON.
+    The address must be one that `check_url` accepts; redirects are not
+    followed. `seconds` is the time for all of it, from the search for the host
+    to the last byte of the answer, and `most_bytes` is the size of the largest
+    answer that is read.
     """
     headers = {"Content-Type": "application/json"}
     if api_key is not None:

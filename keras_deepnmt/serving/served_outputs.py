@@ -30,21 +30,10 @@ def checked_outputs(
 ) -> dict[str, list]:
     """Returns the outputs in the answer of a server.
 
-    Args:
-        signature: the signature that was asked for. The outputs of one that
-            exports do not have are not checked.
-        answer: JSON in the column format.
-        number: the number of sentences that were sent.
-
-    Raises:
-        ValueError: if an output is missing, has another type, or is not that of
-            so many sentences.
-
-    Example:
-    >>> checked_outputs("serving_default", {"outputs": {"text": [7]}}, 1)
-    Traceback (most recent call last):
-    ...
-    ValueError: `text[0]`: Input should be a valid string
+    The answer is JSON in the column format, to a request with `number`
+    sentences. The outputs of a signature that exports do not have are not
+    checked. Raises a `ValueError` if an output is missing, has another type, or
+    is not that of so many sentences.
     """
     outputs = answer.get("outputs") if isinstance(answer, dict) else None
     if not isinstance(outputs, dict):

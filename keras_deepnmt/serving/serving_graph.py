@@ -43,16 +43,11 @@ class ServingGraph(SearchOptionAttributes):
     target side, at the beginning of each translation, whose text lacks it. Such
     a model without a tag of its own takes those that texts begin with.
 
-    Args:
-        translator: translator to serve.
-        dtype: type of the stored weights. Those of `"bfloat16"` are cast to
-            float32 once in each call.
-        **search_options: fields of `decoding.SearchOptions` that replace the
-            translator's. They are constants of the graph, except for
-            `length_penalty` of the signature `translate_nbest`.
-
-    Raises:
-        UserError: if the translator has shortlists.
+    The stored weights have the type `dtype`; those of `"bfloat16"` are cast to
+    float32 once in each call. `search_options` are fields of
+    `decoding.SearchOptions` that replace the translator's. They are constants
+    of the graph, except for `length_penalty`, which `translate_nbest` and
+    `translate_given` take.
 
     Attributes:
         options: the `SearchOptions`.
@@ -73,11 +68,6 @@ class ServingGraph(SearchOptionAttributes):
             `max_source_length` and the rest of it ignored. `truncated` and
             `constraints_met` are those of a translator's `Hypothesis`. A text
             without an axis is a batch of one.
-
-    Example:
-    >>> graph = ServingGraph(translator)
-    >>> graph.signatures["serving_default"](tf.constant(["a dog"]))["text"]
-    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'ein Hund'], ...)>
     """
 
     def __init__(

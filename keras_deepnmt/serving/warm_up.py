@@ -68,14 +68,8 @@ def warm_up_requests(
 ) -> list[tuple[str, dict[str, np.ndarray]]]:
     """Makes requests of each signature in the shapes that a server meets.
 
-    They are a short sentence, a long one, and a batch of both and others.
-
-    Args:
-        graph: The graph that is exported.
-        records: The golden sentences.
-
-    Returns:
-        A list of signatures with their inputs.
+    They are a short sentence, a long one, and a batch of both and others, of
+    the golden sentences `records`. Each request is a signature with its inputs.
     """
     filled = [record for record in records if record["source"].strip()]
     ordered = sorted(filled or records, key=lambda one: len(one["source"]))
@@ -116,12 +110,8 @@ def write_warm_up(
 ) -> None:
     """Writes requests of a model into the folder of its SavedModel.
 
-    The file is a TFRecord of `PredictionLog` messages.
-
-    Args:
-        version_dir: The folder.
-        name: The model's name.
-        requests: Signatures with their inputs.
+    The file is a TFRecord of `PredictionLog` messages, which have the name of
+    the model. Each request is a signature with its inputs.
     """
     import tensorflow as tf
 
@@ -140,14 +130,7 @@ def write_warm_up(
 
 
 def read_warm_up(version_dir: Path) -> list[tuple[str, dict[str, np.ndarray]]]:
-    """Reads the requests from the folder of a SavedModel.
-
-    Args:
-        version_dir: The folder.
-
-    Returns:
-        A list of signatures with their inputs.
-    """
+    """Reads the requests of `write_warm_up`: signatures with their inputs."""
     import tensorflow as tf
     from tensorflow.core.framework import tensor_pb2
 
