@@ -51,13 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     `train --exit-code-on-stop` gives another one. If the environment variable
     `DEEPNMT_TRACEBACK` is 1, errors are raised with their traceback.
 
-    Args:
-        argv: the arguments after `deepnmt`. Defaults to those of this process.
-
-    Example:
-    >>> main(["--version"])
-    deepnmt 0.1.0
-    0
+    `argv` has the arguments after `deepnmt`, by default those of this process.
     """
     if argv is None:
         open_standard_streams()

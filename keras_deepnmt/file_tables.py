@@ -21,9 +21,7 @@ def file_table(
 ) -> dict[str, dict[str, int | str]]:
     """Returns the size and SHA-256 of each file of a folder, by its path.
 
-    Args:
-        folder: the folder.
-        parts: files and folders in it that count. Defaults to all.
+    Only the files and folders `parts` of it count, by default all.
 
     Example:
     >>> size = Path("a.txt").write_text("a")
@@ -59,14 +57,8 @@ def changed_files(
     All sizes are compared. Hashes are compared as far as that takes at most
     half a second, the smallest files first; with `verify` all of them.
 
-    Args:
-        folder: the folder.
-        table: what `file_table` returned; `"bytes"` may be missing.
-        verify: whether to compare the hash of every file.
-
-    Raises:
-        UserError: if the table is not of this form, or names a file outside the
-            folder.
+    The table is as `file_table` returns it; `"bytes"` may be missing. Raises a
+    `UserError` if it is not of this form, or names a file outside the folder.
 
     Example:
     >>> changed_files(".", {"lost.txt": {"bytes": 1, "sha256": "0" * 64}})
@@ -103,12 +95,9 @@ def check_files(
 ) -> None:
     """Raises a `UserError` that names the first file of a table that differs.
 
-    Args:
-        folder: the folder.
-        table: as in `changed_files`.
-        description: name of the file that holds the table.
-        remedy: what the user can do, a sentence.
-        verify: as in `changed_files`.
+    The message has the `description`, the name of the file that holds the
+    table, and ends with the `remedy`, a sentence that says what the user can
+    do. `table` and `verify` are as in `changed_files`.
     """
     for name in changed_files(folder, table, verify):
         path = Path(folder, name)

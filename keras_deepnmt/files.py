@@ -37,13 +37,7 @@ _LINE_ENDS = re.compile(r"[\n\r]")
 
 
 def file_sha256(path: str | Path) -> str:
-    """Returns the SHA-256 of a file, in hexadecimal.
-
-    Example:
-    >>> size = Path("empty").write_text("")
-    >>> file_sha256("empty")[:8]
-    'e3b0c442'
-    """
+    """Returns the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -66,12 +60,7 @@ def as_line(text: str) -> str:
 
 
 def lines_sha256(lines: Iterable[str]) -> str:
-    """Returns the SHA-256 of a text file with these lines, in hexadecimal.
-
-    Example:
-    >>> lines_sha256([])[:8]
-    'e3b0c442'
-    """
+    """Returns the SHA-256 of a text file with these lines, in hexadecimal."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(f"{line}\n".encode())
@@ -86,11 +75,6 @@ def working_folder(path: str | Path) -> Iterator[Path]:
     the user can open it, and it is locked while its process lives. It is
     removed at the end, and so are those that dead processes left in the same
     place: see `remove_leftovers`.
-
-    Example:
-    >>> with working_folder("hello.txt") as folder:
-    ...     folder.parent == Path(".")
-    True
     """
     path = Path(path)
     working = lock = None
@@ -125,12 +109,6 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     The temporary file has the same name, in a `working_folder`. It is flushed
     to the disk before the renaming, and gets the mode of the file that it
     replaces. If the block raises, it is removed: `path` then stays as it was.
-
-    Example:
-    >>> with atomic_file("hello.txt") as temporary:
-    ...     size = temporary.write_text("hello")
-    >>> Path("hello.txt").read_text()
-    'hello'
     """
     path = Path(path)
     with working_folder(path) as folder:
@@ -148,14 +126,7 @@ def writable_file(path: str | Path) -> Path:
     For a file that is written after long work: what is refused here would only
     be found at its end.
 
-    Raises:
-        UserError: if there is no such folder, or `path` is a folder.
-
-    Example:
-    >>> writable_file(".")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: .: cannot be written (is a folder).
+    Raises a `UserError` if there is no such folder, or `path` is a folder.
     """
     file = Path(path).resolve()
     if file.is_dir() or not file.parent.is_dir():
@@ -178,8 +149,7 @@ def open_unlinked(path: str | Path, mode: str, **options: Any) -> IO:
     For a file whose name others know before it is made: they could plant a
     link to another file of the user.
 
-    Raises:
-        UserError: if `path` is a link.
+    Raises a `UserError` if `path` is a link.
 
     Example:
     >>> os.symlink("another.txt", "part")
@@ -209,9 +179,6 @@ def refuse_links(folder: str | Path, parts: Iterable[str]) -> None:
 
     The copy, which may be published, would have what they lead to. `folder`
     itself, which the user has named, may be a link.
-
-    Raises:
-        UserError: that names the first link.
 
     Example:
     >>> os.symlink("/etc/hostname", "notes.txt")
@@ -249,17 +216,11 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def lock_folder(folder: str | Path, shared: bool = False) -> int | None:
-    """Locks a folder for this process.
+    """Locks a folder for this process, alone or `shared` with others.
 
-    Args:
-        folder: an existing folder.
-        shared: whether other processes may have a shared lock at the same
-            time. Defaults to `False`.
-
-    Returns:
-        A file descriptor: the lock lasts until it is closed or the process
-        ends. `None` if another process has the lock, or has just deleted the
-        folder. Where the system has no file locks (Windows) nothing is locked.
+    Returns a file descriptor: the lock lasts until it is closed or the process
+    ends. It is `None` if another process has the lock, or has just deleted the
+    folder. Where the system has no file locks (Windows) nothing is locked.
     """
     # Not by filelock: its shared locks are databases, and the lock of a folder
     # must move with the folder when it is renamed.
@@ -286,10 +247,6 @@ def file_lock(path: str | Path) -> Iterator[None]:
     For reading and rewriting a file that several processes change. The lock
     ends with the block or with the process. It is held on a hidden file beside
     `path`, which is deleted at the end.
-
-    Example:
-    >>> with file_lock("counts.json"):
-    ...     write_json("counts.json", {"a": 1})
     """
     # Imported here, so that files are read and written without it.
     from filelock import FileLock
@@ -318,17 +275,8 @@ def recover_folder(folder: str | Path) -> None:
 
     `StagedFolder` sets the old folder aside before it renames the new one. If
     it was killed in between, the old one gets its name back, unless something
-    has that name by now.
-
-    Raises:
-        UserError: if another process is replacing the folder, or the folder
-            cannot be renamed.
-
-    Example:
-    >>> os.makedirs(".prepared.0123456789abcdef.partial/prepared.replaced")
-    >>> recover_folder("prepared")
-    >>> Path("prepared").is_dir()
-    True
+    has that name by now. Raises a `UserError` if another process is replacing
+    the folder, or it cannot be renamed.
     """
     folder = Path(os.path.abspath(folder))
     if not _is_missing_or_empty(folder):
@@ -357,12 +305,6 @@ def copy_folder(folder: Path, new: Path) -> None:
     What Python has compiled is left out. An error of the system is raised as
     it is: `shutil.copytree` raises one without a number, by which a full disk
     would be known.
-
-    Example:
-    >>> os.mkdir("old")
-    >>> copy_folder(Path("old"), Path("new"))
-    >>> Path("new").is_dir()
-    True
     """
     new.mkdir()
     for path in folder.iterdir():
@@ -376,12 +318,6 @@ def delete_folder(folder: str | Path) -> None:
     """Deletes a folder, which disappears at once with all that it holds.
 
     What a killed process has not deleted is removed by the next one.
-
-    Example:
-    >>> os.mkdir("old")
-    >>> delete_folder("old")
-    >>> Path("old").exists()
-    False
     """
     folder = Path(folder)
     with working_folder(folder) as working:
@@ -415,21 +351,10 @@ class StagedFolder:
     left behind are removed by the next one, or put back if they hold the only
     copy. While a process is writing an output, a second one is refused.
 
-    Args:
-        output_dir: The final folder. It may exist if it is empty, or if
-            `replace` is true.
-        replace: Whether an existing folder is replaced, at the very end. The
-            new one gets its mode, and the files those of the old files.
-
-    Raises:
-        UserError: on entry, if another process is writing this folder, or it
-            has content and is not to be replaced; on exit, if the disk is full.
-
-    Example:
-    >>> with StagedFolder("prepared") as folder:
-    ...     size = (folder / "hello.txt").write_text("hello")
-    >>> Path("prepared/hello.txt").read_text()
-    'hello'
+    The final folder may exist if it is empty. With `replace` an existing one is
+    replaced at the very end: the new one gets its mode, and the files those of
+    the old files. Raises a `UserError` if it has content and is not to be
+    replaced, and at the end if the disk is full.
     """
 
     def __init__(self, output_dir: str | Path, replace: bool = False):

@@ -31,27 +31,12 @@ _RULE = re.compile(r"^(?:Input|\w+) should |^Value error, ")
 def read_json(path: str | Path, form: Any = None, remedy: str = "") -> Any:
     """Reads a JSON file.
 
-    Args:
-        path: the file.
-        form: a type that the content must have, such as `dict[str, int]` or a
-            pydantic model. Defaults to any.
-        remedy: what the user can do if it is damaged, a sentence that ends the
-            message. Defaults to none.
-
-    Returns:
-        The content, as it is in the file.
-
-    Raises:
-        UserError: if the file is not JSON, is too large or too deep, or has not
-            this form. The message is one line that names the file and the key.
-        OSError: if it cannot be read.
-
-    Example:
-    >>> size = Path("damaged.json").write_text("{")
-    >>> read_json("damaged.json")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: damaged.json: not valid JSON (Expecting...
+    `form` is a type that the content must have, such as `dict[str, int]` or a
+    pydantic model, by default any. The content is returned as it is in the
+    file. Raises a `UserError` if the file is not JSON, is too large or too
+    deep, or does not have this form. The message is one line that names the
+    file and the key, and ends with the `remedy`, a sentence that says what the
+    user can do.
     """
     with open(path, "rb") as file:
         content = file.read(_MOST_BYTES + 1)
@@ -70,12 +55,6 @@ def parse_json(
     """Reads JSON from a text or its UTF-8 bytes; `place` is named in errors.
 
     The other arguments and the errors are those of `read_json`.
-
-    Example:
-    >>> parse_json('{"steps": "7"}', "run.json", dict[str, int])
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: run.json: `steps` must be an integer. ...
     """
     try:
         if isinstance(content, bytes):
@@ -106,9 +85,6 @@ def check_form(
     """Refuses content of another form, such as that of a YAML file.
 
     The other arguments and the error are those of `parse_json`.
-
-    Example:
-    >>> check_form({"steps": 7}, "run.json", dict[str, int])
     """
     mistake = _mistake(content, form)
     if mistake is not None:

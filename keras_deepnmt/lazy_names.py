@@ -11,13 +11,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Makes `__getattr__` and `__dir__` of a package with lazy names.
 
-    Args:
-        package: the package's `__name__`.
-        modules: for each name the module of the package that defines it; one
-            that begins with a dot is a module of `keras_deepnmt`.
-
-    Returns:
-        The two functions.
+    `modules` has for each name the module of the package that defines it; one
+    that begins with a dot is a module of `keras_deepnmt`.
 
     Example:
     >>> get, names = lazy_names("keras_deepnmt.decoding", {"Beams": "beam"})

@@ -73,24 +73,13 @@ _USED = [Limits()]
 
 
 def limits() -> Limits:
-    """Returns the limits that hold now.
-
-    Example:
-    >>> limits().max_download_gb
-    20.0
-    """
+    """Returns the limits that hold now."""
     return _USED[-1]
 
 
 @contextmanager
 def used_limits(chosen: Limits) -> Iterator[None]:
-    """Uses other limits in a block, in all threads.
-
-    Example:
-    >>> with used_limits(Limits(max_expansion=500)):
-    ...     limits().max_expansion
-    500
-    """
+    """Uses other limits in a block, in all threads."""
     _USED.append(chosen)
     try:
         yield

@@ -20,13 +20,6 @@ def why_not_private(folder: Path) -> str | None:
     """Returns why another user may have written into a folder, with a remedy.
 
     It is `None` if only this user can, or there is no such folder.
-
-    Example:
-    >>> make_private(Path("mine"))
-    >>> why_not_private(Path("mine"))
-    >>> os.chmod("mine", 0o777)
-    >>> why_not_private(Path("mine"))
-    'other users can write to mine. Delete it: a new one is private.'
     """
     if not hasattr(os, "geteuid") or not folder.exists():  # on Windows
         return None

@@ -26,19 +26,9 @@ def start_python(
 ) -> subprocess.Popen:
     """Starts the Python of this process, without an input.
 
-    It can import this package.
-
-    Args:
-        words: `-c CODE`, `-m MODULE` or a script, and its arguments.
-        stderr: an open file.
-        stdout: an open file. Defaults to the null device.
-        env: its environment. Defaults to that of this process.
-        start_new_session: whether Ctrl-C in the terminal does not reach it.
-
-    Example:
-    >>> with open("log", "w") as log:
-    ...     start_python(["-c", "import keras_deepnmt"], stderr=log).wait()
-    0
+    It can import this package. `words` are `-c CODE`, `-m MODULE` or a script,
+    and its arguments. It has the environment of this process unless `env` is
+    given. With `start_new_session`, Ctrl-C in the terminal does not reach it.
     """
     return subprocess.Popen(
         _safe_command(words),
@@ -53,16 +43,9 @@ def start_python(
 def run_python(
     words: Sequence[Any], text: str = "", env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    r"""Runs as `start_python` to the end, and returns what it printed.
+    """Runs as `start_python` to the end, and returns what it printed.
 
-    Args:
-        words: as in `start_python`.
-        text: its standard input.
-        env: as in `start_python`.
-
-    Example:
-    >>> run_python(["-c", "print('a dog')"]).stdout
-    'a dog\n'
+    `text` is its standard input.
     """
     return _run(_safe_command(words), input=text, env=_with_package(env))
 
@@ -72,10 +55,8 @@ def run_other_python(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a script in another environment, whose Python may be an older one.
 
-    Args:
-        python: the program.
-        words: a script, which takes its own folder out of `sys.path`, since
-            Pythons before 3.11 put it there, and its arguments.
+    `words` are a script and its arguments. The script takes its own folder out
+    of `sys.path`, since Pythons before 3.11 put it there.
     """
     # Instead of the option -P, which older ones refuse.
     env = {**os.environ, "PYTHONSAFEPATH": "1"}

@@ -22,14 +22,6 @@ def raised_on(number: int, exception: type[BaseException]) -> Iterator[None]:
 
     Outside the main thread, where Python allows no signal handlers, it does
     nothing.
-
-    Args:
-        number: the signal, such as `signal.SIGTERM`.
-        exception: the exception to raise.
-
-    Example:
-    >>> with raised_on(signal.SIGTERM, KeyboardInterrupt):
-    ...     pass
     """
     if threading.current_thread() is not threading.main_thread():
         yield

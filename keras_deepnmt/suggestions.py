@@ -9,17 +9,8 @@ def nearest_name(
 ) -> str | None:
     """Returns the known name that is most similar to another one.
 
-    Args:
-        name: The name that is not known.
-        known: All known names.
-        cutoff: How similar it must be: 0 for any name, 1 for an equal one.
-
-    Returns:
-        The name, or `None` if no name is so similar.
-
-    Example:
-    >>> nearest_name("trian", ["train", "score"])
-    'train'
+    `cutoff` is how similar it must be: 0 for any name, 1 for an equal one. The
+    result is `None` if no name is so similar.
     """
     near = difflib.get_close_matches(str(name), list(known), 1, cutoff)
     return near[0] if near else None
@@ -28,17 +19,8 @@ def nearest_name(
 def did_you_mean(name: str, known: Iterable[str], quote: str = '"') -> str:
     """Returns a question with the most similar name, for an error message.
 
-    Args:
-        name: The name that is not known.
-        known: All known names.
-        quote: The mark around the name: a backtick for arguments and keys.
-
-    Returns:
-        The question after a space, or an empty string if no name is similar.
-
-    Example:
-    >>> did_you_mean("trian", ["train", "score"])
-    ' Did you mean "train"?'
+    It begins with a space; it is empty if no name is similar. `quote` is the
+    mark around the name: a backtick for arguments and keys.
     """
     near = nearest_name(name, known)
     return "" if near is None else f" Did you mean {quote}{near}{quote}?"

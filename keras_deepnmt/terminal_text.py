@@ -12,13 +12,9 @@ _UNSAFE = re.compile(
 
 
 def escape_controls(text: str) -> str:
-    r"""Writes characters that a terminal would obey as escapes of Python.
+    """Writes characters that a terminal would obey as escapes of Python.
 
     Tabs and newlines stay.
-
-    Example:
-    >>> print(escape_controls("a red \x1b[31mdog"))
-    a red \x1b[31mdog
     """
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
 
@@ -32,12 +28,7 @@ def print_line(text: str) -> None:
 
 
 def table_text(tables: Iterable[Sequence[Sequence[str]]]) -> str:
-    r"""Returns tables with tabs between cells and an empty line between tables.
-
-    Example:
-    >>> table_text([[["a", "b"], ["c\td", "e"]], [["f"]]])
-    'a\tb\nc\\td\te\n\nf'
-    """
+    """Returns tables: tabs between cells, and an empty line between tables."""
     return "\n\n".join(
         "\n".join("\t".join(map(_cell, row)) for row in table)
         for table in tables

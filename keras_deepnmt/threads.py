@@ -14,12 +14,7 @@ _share: int | None = None
 
 
 def num_cores() -> int:
-    """Returns the number of cores that this process may use.
-
-    Example:
-    >>> num_cores() >= 1
-    True
-    """
+    """Returns the number of cores that this process may use."""
     if _share is not None:
         return _share
     try:
@@ -43,21 +38,11 @@ def results_in_order(
 ) -> Iterator[T]:
     """Yields the results of functions without arguments, in their order.
 
-    The functions come from an iterator, which is run in the thread of the
-    caller and only as far as needed: at most `at_once` results wait to be
-    taken. With `at_once=1` the functions are called in that thread, too. When
-    one raises an error, the later ones that have not begun are not called.
-
-    Args:
-        calls: the functions.
-        at_once: int. Number of threads.
-
-    Yields:
-        The result of each function.
-
-    Example:
-    >>> list(results_in_order([lambda: 1, lambda: 2], at_once=2))
-    [1, 2]
+    The functions are called in `at_once` threads. They come from an iterator,
+    which is run in the thread of the caller and only as far as needed: at most
+    `at_once` results wait to be taken. With `at_once=1` the functions are
+    called in that thread, too. When one raises an error, the later ones that
+    have not begun are not called.
     """
     if at_once == 1:
         for call in calls:

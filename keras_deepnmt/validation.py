@@ -126,21 +126,6 @@ def checked_dataclass(kind: type) -> type:
     A wrong value raises a `UserError`, and so does a `ValueError` of
     `__post_init__` or of a pydantic validator. A value of a wrong type raises a
     `TypeError`.
-
-    Example:
-    >>> @checked_dataclass
-    ... class Size:
-    ...     '''A size.
-    ...
-    ...     Args:
-    ...         rows: number of rows.
-    ...     '''
-    ...
-    ...     rows: Count = 1
-    >>> Size(rows=0)
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: `rows` must be an integer from 1 to ...
     """
     config = ConfigDict(
         extra="forbid",
@@ -274,11 +259,6 @@ def json_schema(kind: type) -> dict[str, Any]:
     """Returns the JSON Schema of a checked dataclass, without references.
 
     The title of a section is its docstring, up to the arguments.
-
-    Example:
-    >>> from keras_deepnmt.decoding import SearchOptions
-    >>> json_schema(SearchOptions)["properties"]["num_beams"]["minimum"]
-    1
     """
     schema = TypeAdapter(kind).json_schema()
     return _inlined(schema, schema.pop("$defs", {}))
@@ -327,11 +307,6 @@ def keys_at(node: dict[str, Any]) -> dict[str, Any]:
     """Returns the parts of a JSON Schema for the keys of a section.
 
     Of a list of sections they are those of each of them.
-
-    Example:
-    >>> from keras_deepnmt.decoding import SearchOptions
-    >>> list(keys_at(json_schema(SearchOptions)))[0]
-    'num_beams'
     """
     for part in (node, *node.get("anyOf", ()), node.get("items", {})):
         if "properties" in part:

@@ -35,17 +35,9 @@ _SMALL_BYTES = 1 << 20
 def opened_weights(file: str | Path) -> Iterator["h5py.File"]:
     """Opens a weights file for reading, all of whose arrays are in it.
 
-    Raises:
-        UserError: if it is no HDF5 file, or an array is in another file (an
-            external or virtual dataset, a link), or is far larger than the
-            bytes that the file holds of it.
-
-    Example:
-    >>> with written_weights("mean.weights.h5") as weights:
-    ...     weights["bias"] = [0.5]
-    >>> with opened_weights("mean.weights.h5") as weights:
-    ...     weights["bias"][()].tolist()
-    [0.5]
+    Raises a `UserError` if the file is no HDF5 file, or an array is in another
+    file (an external or virtual dataset, a link), or is far larger than the
+    bytes that the file holds of it.
     """
     import h5py
 
@@ -64,9 +56,8 @@ def opened_weights(file: str | Path) -> Iterator["h5py.File"]:
 def load_weights(model: "keras.Model", file: str | Path) -> None:
     """Loads the weights of a model from a file that is checked first.
 
-    Raises:
-        UserError: as in `opened_weights`.
-        ValueError: or another error of Keras, if they are another model's.
+    Raises a `UserError` as `opened_weights` does, and a `ValueError` or another
+    error of Keras if the weights are another model's.
     """
     with opened_weights(file):
         pass
@@ -92,24 +83,9 @@ def written_weights(file: str | Path) -> Iterator["h5py.File"]:
 def round_weights(file: str | Path, dtype: str) -> None:
     """Rewrites a weights file with its floating-point arrays in another type.
 
-    Keras reads them back into the variables' own type. The file is replaced
-    when the new one is whole.
-
-    Args:
-        file: The weights file.
-        dtype: The floating-point type of the arrays, such as `"float16"`.
-
-    Raises:
-        UserError: as in `opened_weights`, and if a value is too large for the
-            type.
-
-    Example:
-    >>> with written_weights("mean.weights.h5") as weights:
-    ...     weights["bias"] = np.array([0.1], "float32")
-    >>> round_weights("mean.weights.h5", "float16")
-    >>> with opened_weights("mean.weights.h5") as weights:
-    ...     weights["bias"][()]
-    array([0.1], dtype=float16)
+    `dtype` is their new type, such as `"float16"`; Keras reads them back into
+    the variables' own type. The file is replaced when the new one is whole.
+    Raises a `UserError` if a value is too large for the type.
     """
     import h5py
 

@@ -29,12 +29,7 @@ _Loader.add_implicit_resolver(
 def yaml_value(text: str) -> Any:
     """Returns the value of a short text, such as that of an option.
 
-    Raises:
-        ValueError: if the text is not YAML.
-
-    Example:
-    >>> yaml_value("[1e-5, no]")
-    [1e-05, False]
+    Raises a `ValueError` if the text is not YAML.
     """
     try:
         return yaml.load(text, _Loader)
@@ -46,25 +41,11 @@ def yaml_value(text: str) -> Any:
 def read_yaml(
     file: str | Path, place: object = None
 ) -> tuple[Any, yaml.Node | None]:
-    """Reads a YAML file.
+    """Reads a YAML file: its content, and its nodes, which know their lines.
 
-    Args:
-        file: the file.
-        place: its name in errors. Defaults to its path.
-
-    Returns:
-        The content, and its nodes, which know their lines.
-
-    Raises:
-        UserError: if the file is not UTF-8 or not YAML, or has too many
-            characters, values or levels. The message is one line that names
-            the file.
-        OSError: if it cannot be read.
-
-    Example:
-    >>> size = Path("a.yaml").write_text("steps: 7")
-    >>> read_yaml("a.yaml")[0]
-    {'steps': 7}
+    `place` is its name in errors, by default its path. Raises a `UserError` if
+    the file is not UTF-8 or not YAML, or has too many characters, values or
+    levels. The message is one line that names the file.
     """
     place = file if place is None else place
     try:
@@ -83,12 +64,6 @@ def parse_yaml(text: str, place: object) -> tuple[Any, yaml.Node | None]:
     """Reads YAML from a text; `place` is named in errors.
 
     Returns what `read_yaml` returns, and raises the same errors.
-
-    Example:
-    >>> parse_yaml("a: &a [1, *a]", "recipe")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: recipe, line 1: must have at most 50 lev...
     """
     try:
         loader = _Loader(text)
