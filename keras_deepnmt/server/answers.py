@@ -19,9 +19,8 @@ async def count_tokens(
 ) -> list[int]:
     """Returns the number of tokens of each sentence.
 
-    Raises:
-        RequestError: if there are too many sentences, or too many tokens in
-            one.
+    Raises a `RequestError` if there are too many sentences, or too many tokens
+    in one.
     """
     if len(texts) > limits.max_sentences:
         raise RequestError(
@@ -65,17 +64,10 @@ async def results_of(
 ) -> list[Any]:
     """Returns the results of a request's sentences.
 
-    Args:
-        request: the request. When its client goes, its sentences are dropped.
-        version: the version of a model.
-        items: the sentences, in the form of the kind.
-        lengths: numbers of tokens of each.
-        kind: what is asked for; see `BatchQueue.submit`.
-        limits: limits of the server.
-
-    Raises:
-        RequestError: if the queue is full, the time is over, the client has
-            gone, or the model fails.
+    `items` are the sentences, in the form of their `kind` (see
+    `BatchQueue.submit`), and `lengths` their numbers of tokens. When the client
+    goes, its sentences are dropped. Raises a `RequestError` if the queue is
+    full, the time is over, the client has gone, or the model fails.
     """
     if not version.is_ready:
         raise RequestError(503, "the model is not ready yet.", 2)

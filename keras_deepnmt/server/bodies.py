@@ -20,8 +20,8 @@ _MOST_FIELDS = 10_000
 async def read_body(request: Request, limits: RequestLimits) -> bytes:
     """Reads a body, as far as the limits allow.
 
-    Raises:
-        RequestError: if it is too large, or does not come within the time.
+    Raises a `RequestError` if it is too large, or does not come within the
+    time.
     """
     stated = request.headers.get("content-length", "")
     if stated.isdecimal() and int(stated) > limits.max_bytes:

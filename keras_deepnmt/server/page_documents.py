@@ -51,8 +51,7 @@ class PageDocument:
     async def read(self) -> None:
         """Finds the texts of the document.
 
-        Raises:
-            RequestError: if the document is damaged, or of another kind.
+        Raises a `RequestError` if the document is damaged, or of another kind.
         """
         content, kind = self._content, self._kind
         if self._name.lower().endswith(_TEXT_ENDS):
@@ -83,14 +82,10 @@ class PageDocument:
     ) -> AsyncIterator[int]:
         """Translates the texts; yields how many are done, after each step.
 
-        Args:
-            translate_lines: translates some of the texts.
-            limits: limits of the server. Only so many texts as one request may
-                have are asked for at a time, each with a time of its own.
-            num_at_once: how many texts a model translates at once.
-
-        Raises:
-            RequestError: if there is no place for the texts, or no time.
+        `translate_lines` gets only so many texts at a time as one request may
+        have, each time with a time of its own; a model translates `num_at_once`
+        of them at once. Raises a `RequestError` if there is no place for the
+        texts, or no time.
         """
         texts = self._texts
         # Those of like length together, as a model computes them.
@@ -113,8 +108,7 @@ class PageDocument:
     async def written(self) -> bytes:
         """Returns the document with its translations.
 
-        Raises:
-            RequestError: if they cannot be written into it.
+        Raises a `RequestError` if they cannot be written into it.
         """
         if self._kind in WITH_MARKUP:
             return await _in_thread(
