@@ -195,13 +195,9 @@ def self_attention_maps(
 ) -> list[Figure]:
     """Draws the self-attention of the first encoder block.
 
-    Args:
-        run: the run.
-        tensors: weights of attention by name, of some sentences.
-        rows: places of these sentences; the first one is drawn.
-
-    Returns:
-        A map for each branch.
+    `tensors` are weights of attention by name, of some sentences, and `rows`
+    the places of these sentences; the first one is drawn. Returns a map for
+    each branch.
     """
     names = [name for name in tensors if name.startswith("encoder_block_1/")]
     figures: list[Figure] = []

@@ -200,13 +200,9 @@ def comparison_figures(
 ) -> list[list[Figure]]:
     """Makes tables over seeds, and of paired tests.
 
-    Args:
-        text: as for `score_figures`.
-        num_resamples: samples of the bootstrap test.
-
-    Returns:
-        What recipes with several seeds have, and what runs of different
-        recipes have: groups of figures, which may be empty.
+    Returns what recipes with several seeds have, and what runs of different
+    recipes have: groups of figures, which may be empty. `num_resamples` is that
+    of the bootstrap test.
     """
     return [_over_seeds(text), _tests(paired_tests(text, num_resamples))]
 

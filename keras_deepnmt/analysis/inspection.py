@@ -56,22 +56,11 @@ _PANELS: dict[str, Callable[[Any], list[Figure]]] = {
 class InspectedPair:
     """A sentence with its translation, as a model reads them.
 
-    It has what figures of a single sentence need of an `AnalyzedRun`.
-
-    Args:
-        translator: Translator. Its tag, if it has one, is before the sentence.
-        source: The sentence.
-        target: Its translation.
-        names: The names of all tensors that `record` can return.
-        recorded: Models that `record` has made, by the names of their tensors,
-            which are kept there for other pairs.
-
-    Attributes:
-        names: As above.
-        model: The model.
-
-    Raises:
-        UserError: if a side has no token, or more than the model allows.
+    It has what figures of a single sentence need of an `AnalyzedRun`. The
+    translator's tag, if it has one, is before the sentence. `names` are the
+    names of all tensors that `record` can return. Models that it makes are kept
+    in `recorded`, by the names of their tensors, for other pairs. A side
+    without tokens, or with more than the model allows, is refused.
     """
 
     def __init__(
@@ -152,13 +141,6 @@ class Inspector:
 
     Attributes:
         warm_up_rows: what a server calls it with before it has clients.
-
-    Example:
-    >>> found = Inspector()(translator, [("a little dog", "ein kleiner Hund")])
-    >>> found[0]["target"]
-    [('ein', 0), (' ', None), ('kleiner', 1), (' ', None), ('Hund', 2)]
-    >>> found[0]["links"]
-    [(0, 0), (1, 1), (2, 2)]
     """
 
     warm_up_rows: Sequence[tuple[str, str]] = (("a", "a"),)

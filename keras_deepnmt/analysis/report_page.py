@@ -38,14 +38,9 @@ class Section:
 
 
 def report_page(title: str, sections: Iterable[Section]) -> str:
-    """Makes a page that needs no other file and no network.
+    """Makes the text of an HTML page that needs no other file and no network.
 
-    Args:
-        title: The heading of the page.
-        sections: Its parts; those without figures are left out.
-
-    Returns:
-        The text of an HTML file.
+    Sections without figures are left out.
     """
     sections = [section for section in sections if any(section.groups)]
     links = "".join(

@@ -119,16 +119,9 @@ def compared_words(text: str, reference: str) -> list[tuple[str, str | None]]:
     """Cuts a text into parts that are as in the reference, and others.
 
     The words that both have in the same order are found by `difflib`; where a
-    script has no spaces, letters count as words.
-
-    Returns:
-        Parts of the text, each with what the reference has in its place: `None`
-        for the same words. An empty part has words of the reference that are
-        missing in the text.
-
-    Example:
-    >>> compared_words("a big dog", "a dog sleeps")
-    [('a ', None), ('big', ''), (' dog', None), ('', 'sleeps')]
+    script has no spaces, letters count as words. Each part comes with what the
+    reference has in its place: `None` for the same words. An empty part has
+    words of the reference that are missing in the text.
     """
     spans, others = word_spans(text), word_spans(reference)
     matcher = SequenceMatcher(

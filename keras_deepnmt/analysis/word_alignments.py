@@ -118,25 +118,14 @@ def align_tokens(
 ) -> list[list[tuple[int, int]]]:
     """Aligns the tokens of translations with those of their sources.
 
-    Args:
-        translator: Translator. No token is aligned with a tag, its own or that
-            of a sentence.
-        sources: Sentences, without the translator's tag.
-        rows: For each the source and target ids, without special ids, the
-            source's with the translator's tag.
-        layer: as in `align_words`.
+    `sources` are without the translator's tag. `rows` has for each the source
+    and target ids, without special ids, the source's with the translator's tag.
+    `layer` is as in `align_words`.
 
-    Returns:
-        For each pair the positions `(source token, target token)`, one for each
-        target token; none where a row is empty or a tag alone, or longer than
-        the model's position range or the translator's `max_source_length`.
-
-    Raises:
-        ValueError: if a model has no such block or no attention to the source.
-
-    Example:
-    >>> align_tokens(translator, ["a dog"], [([7, 8], [9, 10, 11])])
-    [[(0, 0), (1, 1), (1, 2)]]
+    Returns for each pair the positions `(source token, target token)`, one for
+    each target token; none where a row is empty or a tag alone, or longer than
+    the model's position range or the translator's `max_source_length`. No token
+    is aligned with a tag, the translator's or that of a sentence.
     """
     attention = MeanAttention(translator.model, layer)
     in_tags = tag_lengths(translator, sources)
@@ -170,9 +159,8 @@ def align_tokens(
 class MeanAttention:
     """The attention of a decoder block, the mean of its heads and the models.
 
-    Args:
-        model: a model or an ensemble.
-        layer: decoder block of each model, from 1, or `None`.
+    The models are those of an ensemble. `layer` is the decoder block of each,
+    from 1, or `None`, as in `align_words`.
     """
 
     def __init__(self, model, layer):
@@ -215,9 +203,7 @@ def tag_starts(
 ) -> tuple[int, int]:
     """Returns how many characters before both sides are the tag's.
 
-    Args:
-        translator: Translator.
-        target_tag: what `Translator.target_tags` has for the source.
+    `target_tag` is what `Translator.target_tags` has for the source.
     """
     if translator.tag_side == "target":
         return 0, len(target_tag or "")
@@ -241,10 +227,6 @@ def tag_lengths(translator: "Translator", sources: Sequence[str]) -> list[int]:
     """Returns how many tokens of each source, as the model reads it, are a tag.
 
     It is the translator's tag, or else the sentence's own.
-
-    Example:
-    >>> tag_lengths(translator, ["a dog"])
-    [0]
     """
     if translator.tag_side == "target":
         return [0] * len(sources)

@@ -16,9 +16,8 @@ def map_by_workers(
 ) -> Iterator[Callable]:
     """Yields a `BlockMap` of the workers of a Ray session.
 
-    Args:
-        address: as in `ray_session`.
-        workers: as in `WorkerPool`, each with one core.
+    `address` is as in `ray_session`, and `workers` as in `WorkerPool`; each has
+    one core.
     """
     with ray_session(address, workers) as ray:
         with WorkerPool(ray, _KeptSteps, (), workers=workers) as pool:

@@ -33,17 +33,11 @@ def ray_session(
 ) -> Iterator[ModuleType]:
     """Yields Ray, started on this machine or connected to a cluster.
 
-    What is started here ends with the block, or with this process.
-
-    Args:
-        address: `auto`, for the cluster that this machine belongs to, or
-            `HOST:PORT` of its head. Defaults to starting Ray on this machine
-            alone, even if it belongs to a cluster.
-        num_cpus: processors that Ray may give to workers on this machine, if
-            it is started there. Defaults to those that there are.
-
-    Raises:
-        UserError: if the cluster cannot be reached, or has another version.
+    What is started here ends with the block, or with this process. `address` is
+    `auto`, for the cluster that this machine belongs to, or `HOST:PORT` of its
+    head; `None` starts Ray on this machine alone, even if it belongs to a
+    cluster. Ray may then give `num_cpus` processors to workers, or all that
+    there are.
     """
     ray = _import_ray()
     if address is None:

@@ -38,23 +38,16 @@ class WorkerPool:
     """Workers, each of which makes a function and then calls it.
 
     A worker that ends is replaced, and what it had not finished is given to
-    the others.
+    the others. `ray` is what `ray_session` yields.
 
-    Args:
-        ray: what `ray_session` yields.
-        make: a function or class that a worker can import, which returns the
-            function to call, whose arguments and results can be pickled.
-        arguments: what `make` is called with.
-        workers: how many workers. Defaults to as many as there is room for.
-        cores: processors of each.
-        gpus: GPUs of each, or a share of one.
+    `make(*arguments)` runs in a worker, which must be able to import `make`,
+    and returns the function to call; its arguments and results must be such
+    that they can be pickled. Without `workers` there are as many as there is
+    room for. Each has `cores` processors and `gpus` GPUs, or a share of one.
 
     Attributes:
         num_workers: how many workers there are at most.
         num_unused_gpus: how many GPUs there are, if workers use none.
-
-    Raises:
-        UserError: if there is room for no worker.
     """
 
     def __init__(
@@ -92,13 +85,10 @@ class WorkerPool:
     def results(self, calls: Iterable[tuple]) -> Iterator[Any]:
         """Yields the result of each call, in their order.
 
-        Args:
-            calls: the arguments of each call, taken from an iterator as far as
-                there are workers for them.
-
-        Raises:
-            UserError: what a worker has raised, or if one task ends its worker
-                again and again, or no worker can start.
+        Calls, each a tuple of arguments, are taken from the iterator as far as
+        there are workers for them. A `UserError` that a worker has raised is
+        raised here; it is also raised if one task ends its worker again and
+        again, or no worker can start.
         """
         calls = iter(calls)
         waiting: list[int] = []  # numbers of calls, those to repeat included

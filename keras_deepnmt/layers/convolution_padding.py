@@ -4,12 +4,7 @@ PADDINGS = ("valid", "same", "causal")
 
 
 def padding_lengths(kernel_size, padding):
-    """Returns how many zeros a convolution needs before and after a sentence.
-
-    Example:
-    >>> [padding_lengths(3, padding) for padding in PADDINGS]
-    [(0, 0), (1, 1), (2, 0)]
-    """
+    """Returns how many zeros a convolution needs before and after its input."""
     if padding == "same":
         return (kernel_size - 1) // 2, kernel_size // 2
     return (kernel_size - 1 if padding == "causal" else 0), 0

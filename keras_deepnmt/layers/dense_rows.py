@@ -15,13 +15,6 @@ def apply_to_rows(function, inputs, output_axes=None):
     The rows are reshaped once, with sizes of the inputs: of two reshapes in a
     row, the second with sizes of the first, an ONNX export by tf2onnx keeps
     only the second and reads the sizes of the rows.
-
-    Example:
-    >>> dense = keras.layers.Dense(4)
-    >>> apply_to_rows(dense, np.ones((2, 3, 5), "float32")).shape
-    TensorShape([2, 3, 4])
-    >>> apply_to_rows(dense, np.ones((2, 3, 5), "float32"), (2, 2)).shape
-    TensorShape([2, 3, 2, 2])
     """
     rows = function(ops.reshape(inputs, (-1, inputs.shape[-1])))
     output_axes = output_axes or rows.shape[-1:]

@@ -12,15 +12,10 @@ from keras_deepnmt.xla.tracing import is_compiled_by_xla
 
 
 def write_history(history, new, position):
-    """Writes the K slots of a position.
+    """Returns a history with the K slots of a position written.
 
-    Args:
-        history: float tensor `(B, N, M*K, H)` or `(B, D, M*K)`.
-        new: float tensor `(B, N, K, H)` or `(B, D, K)`.
-        position: int scalar tensor.
-
-    Returns:
-        The new history.
+    The history is `(B, N, M*K, H)` or `(B, D, M*K)`, and `new` is
+    `(B, N, K, H)` or `(B, D, K)`.
     """
     num_beams = ops.shape(new)[2]
     if is_compiled_by_xla():
@@ -46,15 +41,10 @@ def write_history(history, new, position):
 def used_slots(tensors, position, num_beams):
     """Takes the slots up to a position, so that empty ones cost no time.
 
-    Args:
-        tensors: tensors with an axis 2 of M*K slots.
-        position: int scalar tensor. Position of this step.
-        num_beams: int or scalar tensor, K.
-
-    Returns:
-        The tensors with an axis 2 of `(position + 1) K` slots. Where XLA needs
-        static shapes, the tensors are returned unchanged; a search then
-        lengthens them only when it needs more slots.
+    The tensors have an axis 2 of M*K slots, where K is `num_beams`, and get one
+    of `(position + 1) K` slots. Where XLA needs static shapes, the tensors are
+    returned unchanged; a search then lengthens them only when it needs more
+    slots.
     """
     if is_compiled_by_xla():
         return tensors

@@ -22,11 +22,6 @@ def diversity(layer_states):
     At each position it returns the mean of `1 - cos^2(h^l, h^(l+1))` over
     adjacent layers (Dou et al., 2018, Eq. 10), a float32 tensor `(B, S)`: 0 if
     each state is a multiple of the one below, 1 if it is orthogonal to it.
-
-    Example:
-    >>> states = [np.array([[[1.0, 0.0]]]), np.array([[[3.0, 3.0]]])]
-    >>> round(float(diversity(states)[0, 0]), 3)
-    0.5
     """
     if len(layer_states) < 2:
         raise ValueError(

@@ -67,18 +67,7 @@ def located(entry: Any, folder: Path) -> Any:
 
 
 def read_code(entry: str | Path) -> CodeFile:
-    """Reads the file that an entry names.
-
-    Raises:
-        UserError: if there is no such file or module, or its name cannot be
-            imported.
-
-    Example:
-    >>> read_code("missing.py")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: missing.py: no such file of Python code.
-    """
+    """Reads the file that an entry names."""
     entry = str(entry)
     if not is_file_entry(entry):
         return _read_module(entry)
@@ -100,11 +89,7 @@ def read_code(entry: str | Path) -> CodeFile:
 
 
 def read_codes(entries: Any) -> list[CodeFile]:
-    """Reads several entries; two different files must not have one name.
-
-    Raises:
-        UserError: as `read_code`, and for a name that occurs twice.
-    """
+    """Reads several entries; two different files must not have one name."""
     found = {}
     for code in map(read_code, entries):
         other = found.setdefault(code.name, code)

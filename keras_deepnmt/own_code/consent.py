@@ -51,9 +51,6 @@ def check_consent(codes: Iterable[CodeFile]) -> None:
     """Refuses code that the user has never asked to run.
 
     A consent counts if no other user can have noted it.
-
-    Raises:
-        UserError: if there is any; it says how to allow it.
     """
     fault = None
     with contextlib.suppress(OSError, RuntimeError):

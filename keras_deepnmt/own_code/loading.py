@@ -67,13 +67,10 @@ def import_code(*entries: str | Path) -> list[ModuleType]:
 
 @contextlib.contextmanager
 def given_code(entries: Iterable[str | Path]) -> Iterator[list[CodeFile]]:
-    """Prefers these files to all copies of them within the block.
+    """Prefers these files to all copies of them within the block; yields them.
 
     They run when a model, a preset or a loss is first needed, since Keras and
     its backend must be set up before.
-
-    Yields:
-        The files.
     """
     before = dict(_given)
     codes = read_codes(entries)
@@ -100,11 +97,8 @@ def use_code(entries: Iterable[str]) -> None:
     """Runs the files of a recipe or a folder, unless they have been run.
 
     Names of their classes are looked up in them from now on, and in those of
-    `given_code`, which replace files of the same name.
-
-    Raises:
-        UserError: as `import_code`, and if the user has never asked to run one
-            of the files.
+    `given_code`, which replace files of the same name. Files that the user has
+    never asked to run are refused.
     """
     codes = dict(_given)
     for code in read_codes(

@@ -16,25 +16,14 @@ from keras_deepnmt.suggestions import did_you_mean
 def find_own(
     name: str, kinds: type | tuple[type, ...], taken: Container[str] = ()
 ) -> Any:
-    """Finds a class in the files that were imported.
+    """Finds a class in the files that were imported; `None` if none has it.
 
-    Args:
-        name: the class, `Scaled`; with its module, `my_layers.Scaled`; or a
-            class of an installed package, such as `package.module.Class`.
-        kinds: classes of which it must be a subclass. With `object` functions
-            are found, too.
-        taken: names that this package has for the same purpose.
-
-    Returns:
-        The class, or `None` if no file has one of this name.
-
-    Raises:
-        ValueError: if several files have it, this package has it too, the
-            module lacks it, or it is of another kind.
-
-    Example:
-    >>> find_own("collections.OrderedDict", dict).__name__
-    'OrderedDict'
+    `name` is the class, `Scaled`; with its module, `my_layers.Scaled`; or a
+    class of an installed package, such as `package.module.Class`. It must be a
+    subclass of `kinds`; with `object` functions are found, too. Raises a
+    `ValueError` if it is not, if several files have the name, if the module
+    lacks it, or if it is in `taken`, the names that this package has for the
+    same purpose.
     """
     place, _, last = name.rpartition(".")
     if place:

@@ -47,15 +47,10 @@ def use_recorded(records: Records, entries: Sequence[str]) -> None:
     """Runs the code that a folder keeps, as `use_code` does.
 
     A file that the user gives in place of a copy is used, and a warning says
-    so. If the file that was copied has changed since, the copy is used, with a
-    warning.
-
-    Args:
-        records: what `code_record` returned when the folder was written.
-        entries: what `recorded_entries` returns for them.
-
-    Raises:
-        UserError: if a copy is missing or was changed, or as `use_code`.
+    so if it differs. If the file that was copied has changed since, the copy is
+    used, with a warning. A copy that is missing or was changed is refused.
+    `records` is what `code_record` returned when the folder was written, and
+    `entries` what `recorded_entries` returns for them.
     """
     for record, entry in zip(records, entries, strict=True):
         given = preferred(entry)

@@ -45,14 +45,6 @@ def with_parts(recipe: Recipe, parts: int) -> Recipe:
 
     The parts are computed one after another and make one update; the number of
     rows of a batch is a multiple of `parts`.
-
-    Example:
-    >>> from keras_deepnmt.recipes import load_recipe
-    >>> key = "training.effective_batch_tokens"
-    >>> auto = {"training.batch_tokens": "auto", key: 9000}
-    >>> recipe = load_recipe("transformer_tiny.multi30k_en_de", auto)
-    >>> with_parts(recipe, 3).training.batch_tokens
-    9000
     """
     training = dataclasses.replace(
         recipe.training,
@@ -80,10 +72,6 @@ def fewest_parts(fits: Callable[[int], bool], most: int) -> int | None:
     Doubles the number until it fits, then searches by bisection: if a number
     fits, all larger ones are assumed to fit. Returns `None` if `most` does not
     fit.
-
-    Example:
-    >>> fewest_parts(lambda parts: parts >= 5, most=64)
-    5
     """
     fails, parts = 0, 1
     while not fits(parts):
@@ -111,10 +99,6 @@ def find_parts(
     a CPU it is stopped when it uses more memory than is available; an
     accelerator raises an error by itself. `most` is the number of rows of the
     smallest batch; `say` prints a line.
-
-    Raises:
-        UserError: if single rows do not fit either, or a trial fails for
-            another reason.
     """
     tokens = recipe.training.effective_batch_tokens
 
@@ -160,15 +144,9 @@ def find_batch(
 
     On a resume it is in `recorded`, the section `resolved` of `recipe.yaml`,
     unless the tokens have changed, or one of the `changes` of the recipe is of
-    a key that the memory of an update depends on.
-
-    Returns:
-        Dict of `batch_tokens` and `gradient_accumulation_steps`; `None` if
-        the recipe gives a number of tokens.
-
-    Raises:
-        UserError: if the recipe names an object that only this process knows,
-            or `find_parts` raises it.
+    a key that the memory of an update depends on. Returns a dict of
+    `batch_tokens` and `gradient_accumulation_steps`, or `None` if the recipe
+    gives a number of tokens.
     """
     training = recipe.training
     if training.batch_tokens != "auto":
@@ -232,15 +210,8 @@ def _strings(value):
 def run_trial(words: Sequence[Any], limit: float) -> int | None:
     """Runs Python and stops it if its resident memory exceeds `limit`.
 
-    `words` are those of `start_python`.
-
-    Returns:
-        Its peak of resident memory in bytes, or `None` if it did not fit.
-
-    Raises:
-        UserError: if the process failed for another reason that the user can
-            correct.
-        RuntimeError: if it failed for any other reason.
+    `words` are those of `start_python`. Returns the peak of resident memory in
+    bytes, or `None` if the process did not fit.
     """
     with tempfile.TemporaryFile("w+") as errors:
         process = start_python(words, stderr=errors)

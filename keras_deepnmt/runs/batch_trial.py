@@ -28,11 +28,6 @@ def largest_batch_shapes(
 
     Activations grow with a batch's tokens, scores with its target tokens, and
     attention with its rows times the square of its length.
-
-    Example:
-    >>> shapes = [BatchShape(4, 9, 9), BatchShape(9, 4, 4), BatchShape(2, 4, 9)]
-    >>> largest_batch_shapes(shapes)
-    [BatchShape(batch_size=4, source_length=9, target_length=9)]
     """
     sizes = (
         lambda shape: shape.num_tokens,

@@ -71,9 +71,6 @@ def build_model(recipe: Recipe, sizes: Mapping[str, Any]) -> keras.Model:
 
     `sizes` holds `source_vocabulary_size` and `target_vocabulary_size`, as a
     prepared folder's manifest and `run.json` do.
-
-    Raises:
-        UserError: if the preset is unknown or refuses an override.
     """
     use_code_of(recipe)
     preset, overrides = recipe.model.preset, recipe.model.overrides
@@ -163,14 +160,8 @@ def compile_model(
 ) -> list[str]:
     """Compiles a model with the optimizer, schedule and loss of a recipe.
 
-    `options` are those of `objective_options.compile_options`.
-
-    Returns:
-        The paths of the weights that the recipe freezes.
-
-    Raises:
-        UserError: if a pattern of `training.freeze` matches no weight, or the
-            backend cannot count updates in float16.
+    `options` are those of `objective_options.compile_options`. Returns the
+    paths of the weights that the recipe freezes.
     """
     frozen = _compile(recipe, model, **options)
     model.optimizer.build(model.trainable_variables)
@@ -181,9 +172,6 @@ def check_model(recipe: Recipe) -> None:
     """Refuses a model, an objective or an optimizer that cannot be made.
 
     That takes no data: each vocabulary has a few pieces.
-
-    Raises:
-        UserError: if the preset is unknown, or a value is refused.
     """
     sizes = {f"{side}_vocabulary_size": 11 for side in ("source", "target")}
     _compile(recipe, build_model(recipe, sizes))
@@ -294,9 +282,6 @@ def build_for_training(
     """Builds and compiles the model of a recipe in the strategy's scope.
 
     `say` prints the number of frozen weights. Warnings are logged.
-
-    Raises:
-        UserError: if the model or the objective refuses an option.
     """
     keras.utils.set_random_seed(recipe.seed)
     with strategy.scope():
@@ -341,11 +326,8 @@ def plan_batches(
     """Chooses the shapes and the order of all training batches.
 
     If the options of the batches have changed in the run, as `resolved` says,
-    the batches of each stretch of it are those of its options.
-
-    Raises:
-        UserError: if a stage is wrong, or the batches of a run with stages
-            have changed.
+    the batches of each stretch of it are those of its options. With stages they
+    must not change.
     """
     present = batch_options(recipe, num_replicas)
     if recipe.training.stages:

@@ -43,14 +43,6 @@ class UpdateCallbacks(keras.callbacks.CallbackList):
     device has computed them. Here callbacks get scalar tensors, so that the
     next update starts at once, unless one of them reads a value. The logs of
     an epoch are numbers.
-
-    Args:
-        *args: arguments of `keras.callbacks.CallbackList`.
-        **kwargs: arguments of `keras.callbacks.CallbackList`.
-
-    Example:
-    >>> callbacks = UpdateCallbacks([keras.callbacks.Callback()])
-    >>> callbacks.on_train_batch_end(0, {"loss": keras.ops.ones(())})
     """
 
     def on_train_batch_end(self, batch, logs=None):
@@ -179,12 +171,7 @@ def stopping_callbacks(
 
 
 def check_unvalidated(recipe: Recipe) -> None:
-    """Refuses a recipe that needs a validation set; called if there is none.
-
-    Raises:
-        UserError: if the final model, early stopping, the schedule or a stage
-            needs one.
-    """
+    """Refuses a recipe that needs a validation set; called if there is none."""
     training = recipe.training
     wrong = None
     if training.final_model != "average_last":

@@ -161,9 +161,6 @@ def check_changes(
     `allow` whether changes that later updates depend on are asked for. Before
     the first update they need not be. `reason` says why no update follows, and
     what to change; see `effects.why_no_updates`.
-
-    Raises:
-        UserError: that names the keys and what to do instead.
     """
     fixed = [c for c in changes if c.changing is Changing.FIXED]
     other = "use another run folder, the recipe of this one, or `--restart`"

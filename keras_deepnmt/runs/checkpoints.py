@@ -42,13 +42,6 @@ def choose_checkpoint(
 
     `checkpoint` is `"latest"`, the number of a step, or `"best"`: the one of
     the run's best validation by the recipe's `training.early_stopping_metric`.
-
-    Raises:
-        UserError: if there is no such checkpoint, or it is damaged.
-
-    Example:
-    >>> choose_checkpoint(RunFolder("runs/demo"), "latest")[0]
-    1000
     """
     store = run.checkpoints()
     if checkpoint == BEST:
@@ -94,20 +87,11 @@ def _describe_steps(steps):
 def load_model(
     run_dir: str | Path, checkpoint: str | int | None = None
 ) -> keras.Model:
-    """Loads the model of a run, not compiled; it is built once.
+    """Loads the model of a run or preset folder, built once and not compiled.
 
-    Args:
-        run_dir: the run folder, or a preset folder.
-        checkpoint: `"latest"`, `"best"` or the step of the checkpoint; its
-            model has the weights that validation used: the moving average if
-            the recipe keeps one. Defaults to the final model of a finished run.
-
-    Raises:
-        UserError: if there is no such run or checkpoint, or it is damaged.
-
-    Example:
-    >>> load_model("runs/demo", "latest").name
-    'transformer'
+    `checkpoint` is as in `choose_checkpoint`; its model has the weights that
+    validation used: the moving average if the recipe keeps one. `None` is the
+    final model of a finished run.
     """
     return open_run(run_dir, checkpoint).load_model()
 
@@ -115,17 +99,8 @@ def load_model(
 def open_run(run_dir: str | Path, checkpoint: str | int | None = None) -> Run:
     """Reads a run without its weights, which `Run.load_model` loads.
 
-    Args:
-        run_dir: as in `load_model`.
-        checkpoint: as in `load_model`.
-
-    Raises:
-        UserError: as in `load_model`, and if a tokenizer is not that of the
-            run.
-
-    Example:
-    >>> open_run("runs/demo", "latest").summary["steps"]
-    1000
+    The arguments are those of `load_model`. The tokenizers must be those of the
+    run.
     """
     if checkpoint is None:
         return read_run(run_dir)
@@ -228,9 +203,6 @@ def load_checkpoint(
     """Builds the model of one checkpoint, not compiled.
 
     Its weights are the moving average if the recipe keeps one.
-
-    Raises:
-        UserError: if the checkpoint is damaged.
     """
     if fault := checkpoint_fault(folder):
         raise UserError(fault)
@@ -255,13 +227,7 @@ def average_checkpoints(
     """Builds the model whose weights are the mean of several checkpoints.
 
     The mean is written to a temporary file in `folder`. `chosen` is `last=N` or
-    `best=N`, see `CheckpointStore.average`.
-
-    Returns:
-        The model and the steps averaged.
-
-    Raises:
-        UserError: as `CheckpointStore.average`, and if the disk is full.
+    `best=N`, see `CheckpointStore.average`. Also returns the steps averaged.
     """
     try:
         with working_folder(folder / "average.weights.h5") as place:
@@ -285,10 +251,7 @@ def final_model(
     """Builds the final model of a run, as `training.final_model` chooses it.
 
     If the recipe keeps a moving average of the weights, it is that of the
-    chosen checkpoint.
-
-    Returns:
-        The model and the steps of the checkpoints used.
+    chosen checkpoint. Also returns the steps of the checkpoints used.
     """
     training, store = recipe.training, run.checkpoints()
     number, bests = training.average_checkpoints, []

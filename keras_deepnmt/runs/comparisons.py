@@ -103,18 +103,9 @@ def paired_tests(
 
 
 def describe_disagreements(tests: Sequence[PairedTests]) -> str | None:
-    """Says which test to believe where two of them disagree.
+    """Says which test to believe where two of them disagree, else `None`.
 
-    They do if the p-value of only one is below 0.05.
-
-    Returns:
-        The text, or `None` if they agree everywhere.
-
-    Example:
-    >>> signs = SignTest(4, 0, 0, 0.125)
-    >>> tests = {"bleu": Comparison(2.0, 0.03, 0.06)}
-    >>> describe_disagreements([PairedTests("b", "a", tests, signs)])[:41]
-    'The tests of BLEU of b against a disagree'
+    They disagree if the p-value of only one is below 0.05.
     """
     split = [
         f"{metric_label(metric)} of {test.system} against {test.baseline}"
@@ -138,11 +129,9 @@ def pairs_to_test(
 ) -> list[tuple[str, str]]:
     """Lists the systems that are tested, each with its baseline.
 
-    Example:
-    >>> one = SeedGroup("one", {"one-1": 1, "one-2": 2})
-    >>> other = SeedGroup("other", {"other-2": 2})
-    >>> pairs_to_test(["one-1", "one-2", "other-2"], [one, other])
-    [('other-2', 'one-2')]
+    Without `recipes` the baseline is the first system. Otherwise it is the
+    run of the first recipe with the same seed, or the first system if there is
+    none.
     """
     first = systems[0]
     if not recipes:

@@ -145,33 +145,10 @@ def dry_run(
     """Takes the steps of `train` before its first update, measures updates.
 
     Nothing is written into `run_dir`. Without a prepared folder, the corpora
-    are prepared in a temporary folder, unless `run_dir` has them already.
-
-    Args:
-        recipe: the recipe.
-        run_dir: the run folder of the real run; if it exists, it is checked
-            that it may be continued with this recipe.
-        data_dir: folder with copies of named corpora.
-        prepared_dir: a prepared folder to use.
-        from_preset: a preset folder to fine-tune.
-        extend_vocabulary: number of pieces that its tokenizers get, at most.
-        restart: whether that run begins again from update 0; its data are
-            prepared anew, too.
-        allow_changes: whether that run may change what updates depend on.
-        quiet: whether no progress is shown.
-
-    Returns:
-        The sizes, the memory and the times.
-
-    Raises:
-        UserError: if `train` would raise it before its first update, or the
-            strategy is `multi_worker`. Callbacks of your own are found, but not
-            made, since they may open a log: their arguments are not checked.
-
-    Example:
-    >>> from keras_deepnmt.recipes import load_recipe
-    >>> dry_run(load_recipe("my.yaml"), "runs/mine", quiet=True).steps
-    20000
+    are prepared in a temporary folder, unless `run_dir` has them already. The
+    arguments are those of `train`. Callbacks of your own are found, but not
+    made, since they may open a log: their arguments are not checked. The
+    strategy `multi_worker` is refused.
     """
 
     def say(text):

@@ -21,17 +21,9 @@ def why_no_updates(
 ) -> str | None:
     """Says why no update follows, and what to change; `None` if some do.
 
-    What only the model can tell, as the learning rate of the schedule
-    `plateau`, is not considered.
-
-    Args:
-        training: the section of the recipe given.
-        history: `(epoch, logs)` of the validations so far.
-        made: number of updates made.
-
-    Example:
-    >>> why_no_updates(TrainingRecipe(steps=90), [], 90)
-    'all 90 updates are made. Give more `training.steps`'
+    `history` has `(epoch, logs)` of the validations so far, and `made` is the
+    number of updates made. What only the model can tell, as the learning rate
+    of the schedule `plateau`, is not considered.
     """
     if made >= training.steps:
         return f"all {made:,} updates are made. Give more `training.steps`"
@@ -74,18 +66,10 @@ def check_effects(
 ) -> None:
     """Refuses changed keys of a run without further updates.
 
-    Args:
-        directory: the run folder.
-        changes: the changes.
-        training: the section of the recipe given.
-        store: the checkpoints of the run.
-        made: number of updates made.
-        is_finished: whether the run is finished.
-        reason: what `why_no_updates` returned, or another reason.
-
-    Raises:
-        UserError: if there is a reason and updates alone depend on the keys,
-            or the run has too few checkpoints for the mean that is asked for.
+    They are refused if updates alone depend on them, or if the run has too few
+    checkpoints for the mean that is asked for. `made` is the number of updates
+    made. `reason` is what `why_no_updates` returned, or another reason; with
+    `None` nothing is refused.
     """
     if reason is None or not changes:
         return

@@ -192,15 +192,13 @@ def evaluate(
 class Evaluation:
     """What `evaluate` checks, and then does.
 
-    Args: as in `evaluate`.
+    The arguments are those of `evaluate`; a mistake in them raises a
+    `UserError` at once.
 
     Attributes:
         texts: the sources, the references, and a list for each set of further
             references.
         scoring: `tokenize`, `lowercase` and `metrics`.
-
-    Raises:
-        UserError: as `evaluate`.
     """
 
     def __init__(
@@ -392,12 +390,7 @@ def _examples(sources, hypotheses, references):
 def read_pairs(
     source_file: str | Path, target_file: str | Path
 ) -> tuple[list[str], list[str]]:
-    """Reads the lines of two aligned text files, plain or compressed.
-
-    Raises:
-        UserError: if a file is missing, empty, not UTF-8, or longer than the
-            other.
-    """
+    """Reads the lines of two aligned text files, plain or compressed."""
     files = Path(source_file), Path(target_file)
     pairs = [
         tuple(
@@ -495,8 +488,7 @@ def _check_folder(file):
 def open_data(run: RunFolder, prepared_dir: str | Path | None) -> PreparedData:
     """Opens the prepared folder of a run, or the given one if it was moved.
 
-    Raises:
-        UserError: if another run has prepared other data in its place.
+    Raises a `UserError` if another run has prepared other data in its place.
     """
     if prepared_dir is not None:
         return PreparedData(prepared_dir)

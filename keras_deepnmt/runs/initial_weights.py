@@ -69,19 +69,10 @@ def fine_tuning(
     preset folder nothing changes, unless the run was started from one: then it
     is resumed without naming it again, nor how its vocabulary was extended.
 
-    Args:
-        recipe: the recipe.
-        data: its section `data`, or that of the prepared folder.
-        started: the recipe that the run was started with, if it is resumed.
-        preset_dir: the preset folder, or `None`.
-        has_prepared: whether the data are those of a prepared folder.
-        extend_vocabulary: number of pieces that are added to the tokenizers, in
-            place of the recipe's.
-
-    Raises:
-        UserError: if the preset folder is damaged, or the recipe has another
-            model, other tokenizers or other initial weights, or if there are
-            no tokenizers to extend.
+    `data` is the section of the recipe, or that of the prepared folder;
+    `started` is the recipe that a resumed run was started with;
+    `extend_vocabulary` is the number of pieces that are added to the tokenizers
+    in place of the recipe's.
     """
     if started is not None and "from_preset" not in started.resolved:
         started = None
@@ -266,16 +257,10 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
 
     A finished run gives its final model, an unfinished one the weights of its
     newest undamaged checkpoint, and a preset folder those that it holds.
-
-    Returns:
-        Dict `{"run", "weights", "weights_sha256"}`: the other run's name, the
-        file of its weights and that file's hash. If the data have the other
-        run's tokenizers with more pieces, there is `"tokenizer"` too: the
-        hashes of both tokenizers before.
-
-    Raises:
-        UserError: if the folder is not a run folder or preset folder, has no
-            weights yet, or has other tokenizers.
+    Returns a dict of the other run's name, `"run"`, the file of its weights,
+    `"weights"`, and that file's hash, `"weights_sha256"`. If the data have the
+    other run's tokenizers with more pieces, `"tokenizer"` has the hashes of
+    both tokenizers before.
     """
     run = RunFolder.find(recipe.training.initialize_from)
     preset = None
@@ -337,19 +322,10 @@ def copy_initial_weights(
 ) -> SharedWeights:
     """Copies the weights that a model shares with another run's.
 
-    Args:
-        source: `training.initialize_from`.
-        recorded: what `find_initial_weights` returned at the start of the run.
-        model: the model that gets them.
-        data: the prepared data of the run that begins.
-        run_dir: the folder of the run that begins.
-
-    Returns:
-        The copied weights and the others.
-
-    Raises:
-        UserError: if the weights are no longer those that the run was started
-            with, or nothing is shared.
+    `source` is `training.initialize_from`, and `recorded` what
+    `find_initial_weights` returned at the start of the run; the weights must
+    not have changed since. `data` and `run_dir` are those of the run that
+    begins.
     """
     folder, file = find_run_folder(source), Path(recorded["weights"])
     if not file.is_file() or file_sha256(file) != recorded["weights_sha256"]:

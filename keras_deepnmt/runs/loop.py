@@ -154,10 +154,6 @@ class TrainingLoop:
         `training.initialize_from`, or random ones. `initial` is what
         `initial_weights.find_initial_weights` returned when the run began. If
         it begins again, no checkpoint is read.
-
-        Raises:
-            UserError: if all checkpoints are damaged or belong to another
-                model, or a finished run has none from which to train further.
         """
         folder, restart = self.run_folder, self.resolved_run.restart
         if restart:
@@ -190,10 +186,6 @@ class TrainingLoop:
 
         Call it after `restore`. `RunFolder.check_startable` has refused all
         that can be known without the model.
-
-        Raises:
-            UserError: if no updates follow that depend on the keys, or the run
-                has too few checkpoints for the mean that is asked for.
         """
         changes, start = self.resolved_run.changes, self._start
         training, folder = self.recipe.training, self.run_folder
@@ -226,12 +218,9 @@ class TrainingLoop:
     def run(self) -> None:
         """Trains from the update that `restore` found to the last one.
 
-        Call it after `make_own_callbacks`.
-
-        Raises:
-            KeyboardInterrupt: on Ctrl-C, after a checkpoint was saved. The
-                message names the checkpoint and how to continue.
-            Terminated: on SIGTERM, likewise.
+        Call it after `make_own_callbacks`. Ctrl-C and SIGTERM save a checkpoint
+        and raise `KeyboardInterrupt` and `Terminated`, whose message names the
+        checkpoint and how to continue.
         """
         start = self._start
         if self.workers.is_chief:
@@ -540,11 +529,6 @@ def split_into_epochs(start: int, total: int, every: int) -> list[EpochRange]:
 
     An epoch ends at every multiple of `every`, so a run that resumes in the
     middle of one begins with a shorter epoch; the last one may be shorter too.
-
-    Example:
-    >>> ranges = split_into_epochs(start=30, total=350, every=100)
-    >>> [epochs.steps_per_epoch for epochs in ranges]
-    [70, 100, 50]
     """
     ranges = []
     while start < total:

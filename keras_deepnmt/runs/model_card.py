@@ -71,18 +71,10 @@ def model_card(
     run does not record is left to the author, and the card says so: the
     license, who uses the model and what for, and harm that it may do.
 
-    Args:
-        recipe: the run's recipe, with the data's entries in `resolved`.
-        summary: the entries of `run.json` about the model, and its `scores`.
-        model_class: name of the model's class in `keras_deepnmt.models`.
-        folder: name of the preset folder.
-        max_source_length: tokens of the longest source that the model reads,
-            the end included; `None` if there is no limit.
-
-    Example:
-    >>> card = model_card(recipe, summary, "Transformer", "demo")
-    >>> card.splitlines()[0]
-    '---'
+    `recipe` has the data's entries in `resolved`; `summary` has the entries of
+    `run.json` about the model, and its `scores`; `folder` is the name of the
+    preset folder. `max_source_length` counts the tokens of the longest source
+    that the model reads, the end included; `None` is no limit.
     """
     papers = _papers(recipe.model.preset)
     sections = [
@@ -428,12 +420,7 @@ def _hash(corpus, side):
 
 
 def terms_of_use(name):
-    """Tells where the terms of use of a corpus are found.
-
-    Example:
-    >>> terms_of_use("demo_de_en")
-    'written by keras_deepnmt, Apache-2.0'
-    """
+    """Tells where the terms of use of a corpus are found."""
     try:
         splits = find_named_corpus(name).splits
     except UserError:

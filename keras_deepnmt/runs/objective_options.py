@@ -40,10 +40,6 @@ def check_objective(recipe: Recipe) -> None:
     """Checks the loss, the terms, the teacher and the scores of validation.
 
     It is called before anything is prepared.
-
-    Raises:
-        UserError: if a name is unknown, an option is refused, or the teacher
-            is not a finished run.
     """
     make_loss(recipe)
     make_terms(recipe)
@@ -103,11 +99,7 @@ def uses_given_alignments(recipe: Recipe, data: PreparedData) -> bool:
 
 
 def make_loss(recipe: Recipe) -> keras.losses.Loss:
-    """Makes the token loss that the recipe chooses by `training.loss`.
-
-    Raises:
-        UserError: if the name is unknown, or an option is refused.
-    """
+    """Makes the token loss that the recipe chooses by `training.loss`."""
     training = recipe.training
     smoothing = {}
     if training.label_smoothing is not None:
@@ -163,9 +155,6 @@ def read_teacher(recipe: Recipe) -> Run | None:
     """Reads the run of the distillation's teacher, without its weights.
 
     Returns `None` if the recipe has no distillation.
-
-    Raises:
-        UserError: if it is not a finished run.
     """
     distillation = recipe.training.objective.get("distillation")
     if distillation is None:
@@ -179,11 +168,8 @@ def read_teacher(recipe: Recipe) -> Run | None:
 def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
     """Makes the arguments of `compile` that change the training objective.
 
-    Call it in the strategy's scope: a teacher model must be made there.
-
-    Raises:
-        UserError: if the teacher is not a finished run, is damaged, or has
-            other tokenizers than `data`.
+    Call it in the strategy's scope: a teacher model must be made there. The
+    teacher must have the tokenizers of `data`.
     """
     teacher = read_teacher(recipe)
     if teacher is not None:

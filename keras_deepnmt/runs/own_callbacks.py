@@ -22,13 +22,7 @@ _BATCH_HOOKS += ("test_batch_begin", "test_batch_end")
 
 
 class CallbackFailed(Exception):
-    """Raised when a callback of the user raises an error.
-
-    Args:
-        callback: the callback.
-        hook: the name of its method.
-        error: what it raised.
-    """
+    """Raised when a callback of the user raises `error` in method `hook`."""
 
     def __init__(
         self, callback: keras.callbacks.Callback, hook: str, error: Exception
@@ -48,17 +42,10 @@ class OwnCallbacks(keras.callbacks.Callback):
     callbacks share. With several worker processes, only callbacks that declare
     `on_every_worker = True` are called on workers that are not the chief.
 
-    Args:
-        callbacks: the callbacks, in the order in which they are called.
-        epochs: number of validations of the whole training.
-        workers: the processes that train together.
-
-    Attributes:
-        stop_reason: which of them has ended the training, or `None`.
-
-    Raises:
-        UserError: if one of them is no Keras callback.
-        CallbackFailed: from each method, if one of them raises an error.
+    The callbacks are called in the order given; an error in one is raised as
+    `CallbackFailed`. `epochs` is the number of validations of the whole
+    training. `stop_reason` tells which callback has ended the training, or is
+    `None`.
     """
 
     def __init__(
@@ -177,11 +164,7 @@ def is_for_every_worker(kind: type) -> bool:
 
 
 def callback_classes(recipe: Recipe) -> list[tuple[type, dict]]:
-    """Returns the classes and arguments of `training.callbacks`.
-
-    Raises:
-        UserError: if there is no such class, or it is no Keras callback.
-    """
+    """Returns the classes and arguments of `training.callbacks`."""
     found = []
     for value in recipe.training.callbacks:
         name, options = name_and_options(value)
@@ -204,11 +187,7 @@ def make_own_callbacks(
     given: Sequence[keras.callbacks.Callback],
     workers: Workers,
 ) -> OwnCallbacks:
-    """Makes the callbacks of a recipe, followed by those that are given.
-
-    Raises:
-        UserError: if a callback refuses its arguments, or is none.
-    """
+    """Makes the callbacks of a recipe, followed by those that are given."""
     made = []
     for kind, options in callback_classes(recipe):
         if workers.is_chief or is_for_every_worker(kind):

@@ -13,14 +13,8 @@ def fastest_precision() -> tuple[str, str]:
 
     It is `mixed_bfloat16` where products in bfloat16 are faster than in
     float32: on GPUs since Ampere, and with TensorFlow on processors with
-    instructions for them (AVX512-BF16, AMX).
-
-    Returns:
-        `"mixed_bfloat16"` or `"float32"`, and the reason in a few words.
-
-    Example:
-    >>> fastest_precision()[0] in ("float32", "mixed_bfloat16")
-    True
+    instructions for them (AVX512-BF16, AMX). Otherwise it is `float32`. Also
+    returns the reason in a few words.
     """
     if keras.config.backend() == "tensorflow":
         return _on_tensorflow()

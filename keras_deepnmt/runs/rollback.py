@@ -87,8 +87,7 @@ class Rollbacks:
     def save_state(self, step: int) -> None:
         """Writes the detector's state; call it before saving a checkpoint.
 
-        Raises:
-            Diverged: if training has diverged; no checkpoint must be saved.
+        Raises `Diverged` if training has diverged; no checkpoint must be saved.
         """
         self.detector.check()
         if self.recipe.threshold is not None:
@@ -114,14 +113,7 @@ class Rollbacks:
     ) -> str:
         """Restores the last checkpoint before the divergence, lowers the rate.
 
-        Later checkpoints are deleted.
-
-        Returns:
-            A message for the user.
-
-        Raises:
-            UserError: if there is no such checkpoint, or the run was rolled
-                back too often.
+        Later checkpoints are deleted. Returns a message for the user.
         """
         made = len(self._record["rollbacks"])
         most = self.recipe.most_rollbacks

@@ -24,12 +24,7 @@ from keras_deepnmt.translator.loading import read_run
 
 
 def use_code_of(recipe: Recipe) -> None:
-    """Runs the files of a recipe, so that it may name their classes.
-
-    Raises:
-        UserError: as `own_code.use_code`, and if a copy in a run folder was
-            changed.
-    """
+    """Runs the files of a recipe, so that it may name their classes."""
     records = recipe.resolved.get("code", [])
     if len(records) == len(recipe.import_):
         use_recorded(records, recipe.import_)
@@ -56,9 +51,6 @@ def settle_code(
     They are those of the recipe, of `--import` and, for a run that fine-tunes a
     preset folder, of that folder. A run that is resumed keeps its copies,
     unless `--import` gives another file in place of one.
-
-    Raises:
-        UserError: as `use_code_of`.
     """
     allow_code_of(recipe)
     entries = [*recipe.import_, *given_entries()]
@@ -81,9 +73,8 @@ def keep_code(
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Copies the files of a recipe into its run folder.
 
-    Returns:
-        The entries of the copies, and what the recipe in the folder records of
-        them in `resolved.code`.
+    Returns the entries of the copies, and what the recipe in the folder records
+    of them in `resolved.code`.
     """
     codes = read_codes(recipe.import_)
     records = [code_record(code) for code in codes]

@@ -76,16 +76,9 @@ class RunFolder:
     Every file is written under a temporary name and then renamed, except
     `log.csv`, to which each validation adds a row, and those for TensorBoard.
 
-    Args:
-        directory: the folder.
-
     Attributes:
         training_began: whether this process has made an update.
         shortlist_file: the shortlists of the prepared data, if it has them.
-
-    Example:
-    >>> RunFolder("runs/demo").log_file.name
-    'log.csv'
     """
 
     def __init__(self, directory: str | Path):
@@ -108,12 +101,7 @@ class RunFolder:
 
     @classmethod
     def find(cls, run: str | Path) -> "RunFolder":
-        """Opens the folder of a run, or a trained model of the package.
-
-        Example:
-        >>> RunFolder.find("runs/demo").directory
-        PosixPath('runs/demo')
-        """
+        """Opens the folder of a run, or a trained model of the package."""
         return cls(find_run_folder(run))
 
     def checkpoints(
@@ -137,11 +125,7 @@ class RunFolder:
         )
 
     def recipe(self) -> Recipe:
-        """Reads the recipe that this run was started with.
-
-        Raises:
-            UserError: if the folder has no `recipe.yaml`, or it is damaged.
-        """
+        """Reads the recipe that this run was started with; it must have one."""
         started = self.started()
         if started is None:
             raise UserError(
@@ -155,19 +139,11 @@ class RunFolder:
         return started_recipe(self.directory)
 
     def read_summary(self) -> dict[str, Any]:
-        """Reads `run.json`, which is written when a run has finished.
-
-        Raises:
-            UserError: if the run is not finished.
-        """
+        """Reads `run.json`, which is written when a run has finished."""
         return read_summary(self.directory)
 
     def scoring_of(self, summary: dict[str, Any]) -> EvaluationRecipe:
-        """Returns how a summary asks for translations to be scored.
-
-        Raises:
-            UserError: if `evaluation` has an unknown key or a wrong value.
-        """
+        """Returns how a summary asks for translations to be scored."""
         checker = RecipeChecker(str(summary_file(self.directory)))
         # With its section, so that errors name the whole key.
         section = {"evaluation": summary.get("evaluation", {})}
@@ -213,15 +189,9 @@ class RunFolder:
         """Checks that `recipe` may be trained in the folder; writes nothing.
 
         With a prepared folder (`has_prepared`) the section `data` is not
-        compared: `start.resolve_run` compares the folders.
-
-        Raises:
-            UserError: if the folder has another recipe with keys that cannot
-                change, or that change the updates without `allow_changes`; if
-                it is not a run folder, has folders in place of files, was
-                started with other versions of the presets or of the batch
-                shapes, has more updates than `recipe`, or has checkpoints and
-                `resume` is false; or if what has changed would have no effect.
+        compared: `start.resolve_run` compares the folders. `resume` is whether
+        checkpoints that are there may be continued, and `allow_changes` whether
+        keys may change that the updates depend on.
         """
         if is_preset_folder(self.directory):
             raise UserError(
@@ -294,15 +264,8 @@ class RunFolder:
     def lock(self, shared: bool = False) -> Iterator[None]:
         """Keeps other processes from training in this folder.
 
-        The lock ends with the block, or with the process if it is killed.
-
-        Args:
-            shared: whether other processes may read checkpoints at the same
-                time. Defaults to `False`.
-
-        Raises:
-            UserError: if another process trains in it or, unless `shared`,
-                reads its checkpoints.
+        The lock ends with the block, or with the process if it is killed. With
+        `shared`, other processes may read checkpoints at the same time.
         """
         lock = lock_folder(self.directory, shared)
         if lock is None:
@@ -325,9 +288,6 @@ class RunFolder:
         before are then deleted, but not what teachers translated, which may
         have taken hours. After other errors and interrupts all files stay.
         Folders made here are deleted whenever they are still empty.
-
-        Raises:
-            UserError: if another process uses the folder.
         """
         made = [
             folder
@@ -487,12 +447,8 @@ class RunFolder:
     def describe_speed(self, until: int | None = None) -> dict[str, Any]:
         """Sums the times and tokens of the log over all starts of the run.
 
-        Args:
-            until: number of the last update that counts. Defaults to all.
-
-        Returns:
-            Seconds, target tokens, their number per second without validations
-            (but with compiling), and the seconds of compiling.
+        Updates after `until` do not count. Target tokens per second are without
+        validations, but with compiling.
         """
         logs = [
             row
@@ -574,11 +530,7 @@ class RunFolder:
             writer.writerows(rows)
 
     def refuse_links(self) -> None:
-        """Refuses links in the parts that go into copies of a run.
-
-        Raises:
-            UserError: that names the first link.
-        """
+        """Refuses links in the parts that go into copies of a run."""
         parts = (self.tokenizer_dir, self.shortlist_file, self.recipe_file)
         parts += (self.directory / CODE_DIR, self.scores_file)
         refuse_links(self.directory, [part.name for part in parts])
@@ -595,11 +547,7 @@ class RunFolder:
     def write_model(self, model) -> str:
         """Saves the final model as a Keras preset, in place of an earlier one.
 
-        Returns:
-            SHA-256 of its weights file.
-
-        Raises:
-            UserError: if the disk is full.
+        Returns the SHA-256 of its weights file.
         """
         with StagedFolder(self.model_dir, replace=True) as folder:
             check_room(folder, model.variables)

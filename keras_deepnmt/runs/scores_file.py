@@ -87,11 +87,7 @@ def why_unwritable(file: Path) -> str | None:
 
 
 def read_scores(file: Path) -> list[dict[str, Any]]:
-    """Reads the rows of `scores.json`, none if it does not exist.
-
-    Raises:
-        UserError: if the file is damaged.
-    """
+    """Reads the rows of `scores.json`, none if it does not exist."""
     if not file.is_file():
         return []
     return read_json(file, _Scores, _REMEDY)["evaluations"]
@@ -114,17 +110,10 @@ def given_sha256(
 ) -> dict[str, str]:
     """Identifies what was given for translations, by the hash of its lines.
 
-    Args:
-        prefixes: as for `Translator.translate`, as are the others.
-        constraints: lines have the phrases of a sentence, separated by tabs.
-        max_lengths: a line is empty where the options decide.
-
-    Returns:
-        The hashes by the names of the arguments that are not `None`.
-
-    Example:
-    >>> sorted(given_sha256(["We must", ""], max_lengths=[9, 0]))
-    ['max_lengths_sha256', 'prefixes_sha256']
+    The arguments are as for `Translator.translate`. A line of `constraints` has
+    the phrases of a sentence, separated by tabs; one of `max_lengths` is empty
+    where the options decide. Returns the hashes by the names of the arguments
+    that are not `None`, with `_sha256`.
     """
     lines = {
         "prefixes_sha256": prefixes,

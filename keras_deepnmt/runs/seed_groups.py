@@ -95,15 +95,6 @@ def recipe_values(recipe: Recipe) -> dict[str, Any]:
     tokenizers, the user's own code and the initial weights, the batch that was
     found, changes that were made on the way. Versions, commit and machine are
     left out.
-
-    Example:
-    >>> from keras_deepnmt.recipes import load_recipe
-    >>> one, other = (
-    ...     load_recipe("transformer_tiny.demo_de_en", {"seed": seed})
-    ...     for seed in (1, 2)
-    ... )
-    >>> recipe_values(one) == recipe_values(other)
-    True
     """
     values = {
         key: value

@@ -33,12 +33,7 @@ Values = list[tuple[int, float]]
 def training_pairs(
     recipe: Recipe, data: PreparedData
 ) -> PairStore | ModifiedPairs:
-    """Returns the training pairs, with changed ones if a stage asks for them.
-
-    Raises:
-        UserError: if sentences are also segmented at random, or words are to be
-            marked as terms without alignments or symbols for it.
-    """
+    """Returns the training pairs, and changed ones if a stage asks for any."""
     store = data.store("train")
     used = {
         name
@@ -87,12 +82,7 @@ def _check_terms(recipe, data):
 def stage_weights(
     recipe: Recipe, data: PreparedData, pairs: PairStore | ModifiedPairs
 ) -> list[np.ndarray]:
-    """Returns the weights of the training pairs in each stage.
-
-    Raises:
-        UserError: if a stage names a corpus that there is not, or draws from
-            none.
-    """
+    """Returns the weights of the training pairs in each stage."""
     found = []
     for number, stage in enumerate(recipe.training.stages):
         weights = _row_weights(recipe, data, number, stage)
@@ -134,19 +124,10 @@ def stage_starts(
 ) -> list[int]:
     """Returns the number of updates before each stage that has begun.
 
-    Args:
-        stages: the stages.
-        batches_in_epoch: returns the number of batches in an epoch of a stage.
-        history: `(epoch, logs)` of the validations so far.
-        metric: the value by which a stage with `patience` ends.
-
-    Returns:
-        The updates, also of stages that will begin, as far as they are known.
-
-    Example:
-    >>> stages = [StageRecipe(epochs=2), StageRecipe(patience=1), StageRecipe()]
-    >>> stage_starts(stages, lambda stage: 5, [], "val_loss")
-    [0, 10]
+    Stages that will begin are there too, as far as their updates are known.
+    `batches_in_epoch` returns the number of batches in an epoch of a stage;
+    `history` has `(epoch, logs)` of the validations so far; `metric` is the
+    value by which a stage with `patience` ends.
     """
     values = [
         (int(logs["step"]), logs.get(metric, math.nan))
@@ -174,14 +155,9 @@ def stage_starts(
 def end_of_gain(values: Values, patience: int, mode: str) -> int | None:
     """Returns the update after which there was no gain, if there is one.
 
-    Args:
-        values: the validations of a stage.
-        patience: validations without a better value that end it.
-        mode: `"max"` or `"min"`.
-
-    Example:
-    >>> end_of_gain([(10, 2.0), (20, 3.0), (30, 2.5)], 1, "max")
-    30
+    `values` are the validations of a stage, `(update, value)`, `patience` how
+    many of them without a better value end it, and `mode` is `"max"` or
+    `"min"`.
     """
     best, waited = None, 0
     for step, value in values:
@@ -197,14 +173,9 @@ def end_of_gain(values: Values, patience: int, mode: str) -> int | None:
 class StageEnd(keras.callbacks.Callback):
     """Ends `fit` when a stage has no more gain, so that the next one begins.
 
-    Args:
-        stages: the stages.
-        plan: the plan of the batches, which knows the stages that have begun.
-        metric: the value that must improve.
-        history: `(epoch, logs)` of the validations so far.
-
-    Attributes:
-        has_ended: whether the stage has.
+    `plan` knows the stages that have begun, `metric` must improve, and
+    `history` has `(epoch, logs)` of the validations so far. `has_ended` tells
+    whether the stage has.
     """
 
     def __init__(

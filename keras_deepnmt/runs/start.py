@@ -150,18 +150,8 @@ def settle_recipe(
     here. `evaluation.tokenize: null` becomes that of this run or of the target
     language, if there is one.
 
-    Args:
-        recipe: a recipe, its name or its file.
-        folder: the run folder, which need not exist.
-        prepared_dir: the prepared folder to use, if any.
-        from_preset: the preset folder to fine-tune, if any.
-        extend_vocabulary: number of pieces that its tokenizers get.
-        restart: whether the run begins again from update 0.
-        say: function that prints a line.
-
-    Raises:
-        UserError: if the recipe, the prepared folder or the preset folder is
-            wrong, or they do not go together.
+    `recipe` may also be a name or a file, and the run folder need not exist.
+    With `restart` the run begins again from update 0. `say` prints a line.
     """
     started = None if restart else folder.started()
     model = fine_tuned_model(folder.directory, from_preset, restart)
@@ -250,19 +240,9 @@ def resolve_run(
 ) -> ResolvedRun:
     """Settles the rest: batch, initial weights, tokenizer of BLEU, hashes.
 
-    On a resume they are those that were recorded at the start.
-
-    Args:
-        recipe: what `settle_recipe` returned.
-        folder: the run folder.
-        data: what `open_data` returned.
-        restart: whether the run begins again from update 0.
-        say: function that prints a line.
-
-    Raises:
-        UserError: if the run was started with other data, other tokenizers or
-            another teacher, no batch fits in memory, or there are no initial
-            weights.
+    On a resume they are those that were recorded at the start. `recipe` is what
+    `settle_recipe` returned, and `data` what `open_data` returned. With
+    `restart` the run begins again from update 0. `say` prints a line.
     """
     recipe = _with_tokenizer(recipe, data, say)
     started = None if restart else folder.started()
@@ -282,11 +262,7 @@ def join_run(
     prepared_dir: str | Path | None,
     restart: bool,
 ) -> ResolvedRun:
-    """Returns the run that the chief of several workers has resolved.
-
-    Raises:
-        UserError: if this worker cannot read the prepared data.
-    """
+    """Returns the run that the chief of several workers has resolved."""
     try:
         data = PreparedData(prepared_dir or folder.data_dir)
     except UserError as error:
@@ -313,9 +289,6 @@ def record_changes(
     updates after it. `num_replicas` is the number of devices that train, and
     `allow` whether changes that updates depend on are asked for. `say` prints
     a line for each.
-
-    Raises:
-        UserError: if the run had another number of devices.
     """
     resolved, changes = dict(run.recipe.resolved), run.changes
     after = batch_options(run.recipe, num_replicas)
@@ -486,9 +459,6 @@ def check_same_data(folder: RunFolder, prepared_dir: str | Path) -> None:
     """Refuses a prepared folder that a run was not started with.
 
     One that is not there any more is not compared: a finished run needs none.
-
-    Raises:
-        UserError: if the folder has other data than the run.
     """
     started, directory = folder.started(), Path(prepared_dir)
     if started is not None and (directory / MANIFEST_FILE).is_file():

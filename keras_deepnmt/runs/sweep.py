@@ -131,17 +131,8 @@ def sweep_runs(
 ) -> list[SweepRun]:
     """Lists the runs: each combination of the values, with each seed.
 
-    Args:
-        grid: Values by dotted key, such as
-            `{"model.overrides.dropout": [0.1, 0.3]}`.
-        seeds: The seeds.
-
-    Raises:
-        UserError: if a key has no value, or one value twice.
-
-    Example:
-    >>> [run.name for run in sweep_runs({"training.steps": [10, 20]}, [1])]
-    ['steps=10,seed=1', 'steps=20,seed=1']
+    `grid` has values by dotted key, such as
+    `{"model.overrides.dropout": [0.1, 0.3]}`.
     """
     if "seed" in grid:
         raise UserError(

@@ -63,20 +63,9 @@ def with_translations(
     `context`, the ends of documents are kept, and a teacher that has learned to
     read a context gets it.
 
-    Args:
-        options: the options of `prepare_corpus`.
-        folder: where translations are kept.
-        data_dir: folder with copies of the named corpora.
-        say: function that prints a line.
-        may_translate: whether sentences may be translated.
-
-    Returns:
-        Options in which no corpus has `translated_by`.
-
-    Raises:
-        UserError: if a teacher or a corpus cannot be read, the teacher does
-            not translate into the language of the corpus, or there is something
-            to translate that may not be translated.
+    `data_dir` has copies of named corpora. Without `may_translate`, sentences
+    that have no translation yet are refused. In the options returned no corpus
+    has `translated_by`.
     """
 
     def translated(corpus):

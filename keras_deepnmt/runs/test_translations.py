@@ -197,26 +197,13 @@ def read_translations(
     say: Callable[[str], None] = print,
     comet_models: Mapping[str, CometModel] | None = None,
 ) -> TestTranslations:
-    """Reads translations from files and scores them.
+    """Reads translations from files, one for each system, and scores them.
 
-    Args:
-        files: text files, one for each system.
-        reference_files: text files with the references, one for each set.
-        source_file: text file with the sources, or `None`.
-        scoring: any of `tokenize`, `lowercase` and `metrics`.
-        num_resamples: samples of the bootstrap intervals.
-        language: code of the target language. Without one and without
-            `tokenize`, the script of the references decides how BLEU and TER
-            count words.
-        say: function that prints a line about that script.
-        comet_models: as for `runs.evaluate`.
-
-    Returns:
-        Texts, translations and scores; the names are those of the files.
-
-    Raises:
-        UserError: if a file cannot be read or has another number of lines than
-            the references, or if a metric or tokenizer is unknown.
+    There is one reference file for each set of references, and `scoring` has
+    any of `tokenize`, `lowercase` and `metrics`. Without a `language` and
+    without `tokenize`, the script of the references decides how BLEU and TER
+    count words, and `say` prints a line about it. `num_resamples` is that of
+    the bootstrap intervals; `comet_models` are as for `runs.evaluate`.
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     # Reported before files are read.
@@ -275,11 +262,7 @@ def read_translations(
 
 
 def read_lines(file: str) -> list[str]:
-    """Reads the lines of a text file, plain or compressed.
-
-    Raises:
-        UserError: if the file cannot be read or is not UTF-8.
-    """
+    """Reads the lines of a text file, plain or compressed."""
     return [
         decode_line(line, Path(file), number)
         for number, line in enumerate(LineReader(file), start=1)
@@ -291,9 +274,7 @@ def read_corrections(
 ) -> dict[str, list[str]]:
     """Reads corrected sentences from files, one file for each system.
 
-    Raises:
-        UserError: if a file has another number of lines than `gold_file` has
-            sentences.
+    Each must have as many lines as `gold_file` has sentences.
     """
     systems = {file: read_lines(file) for file in files}
     for file, lines in systems.items():

@@ -280,11 +280,8 @@ class EpochCounts:
 
     A run that continues from a checkpoint within an epoch adds them to its own
     counts, so that the log has the seconds, the tokens and the mean loss of the
-    whole epoch.
-
-    Args:
-        file: a JSON file. It maps the update number of a checkpoint to
-            `ThroughputProgress.epoch_counts` at that update.
+    whole epoch. The file, in JSON, maps the update number of a checkpoint to
+    `ThroughputProgress.epoch_counts` at that update.
     """
 
     def __init__(self, file: Path):
@@ -294,24 +291,12 @@ class EpochCounts:
             self._by_step = read_json(file, _COUNTS, _REMEDY)
 
     def save(self, step: int, counts: Mapping[str, float]) -> None:
-        """Writes the counts; call it before saving a checkpoint.
-
-        Args:
-            step: number of updates made.
-            counts: `ThroughputProgress.epoch_counts`.
-        """
+        """Writes the counts; call it before saving the checkpoint of `step`."""
         self._by_step[str(step)] = dict(counts)
         for old in sorted(self._by_step, key=int)[:-_MOST_STEPS]:
             del self._by_step[old]
         write_json(self._file, self._by_step)
 
     def of(self, step: int) -> Mapping[str, float]:
-        """Returns the counts up to a checkpoint.
-
-        Args:
-            step: update number of the checkpoint.
-
-        Returns:
-            The counts that `save` wrote; an empty dict if there are none.
-        """
+        """Returns the counts up to checkpoint `step`, or an empty dict."""
         return self._by_step.get(str(step), {})

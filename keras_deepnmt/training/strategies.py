@@ -70,18 +70,11 @@ class Workers:
     """Communication between the worker processes of a strategy.
 
     All processes must make the same calls in the same order. Only the chief
-    writes files and prints.
-
-    Args:
-        strategy: the result of `make_strategy`.
+    writes files and prints. `strategy` is the result of `make_strategy`.
 
     Attributes:
         is_chief: whether this process writes files; true if it is the only one.
         is_distributed: whether there are several processes.
-
-    Example:
-    >>> Workers(make_strategy("one_device")).is_chief
-    True
     """
 
     def __init__(self, strategy: Any):
@@ -129,18 +122,13 @@ class Workers:
             ) from error
 
     def broadcast(self, value: int) -> int:
-        """Returns the chief's value in every process.
-
-        Args:
-            value: an integer below 2^31; only the chief's is used.
-        """
+        """Gives every process the chief's value, an integer below 2^31."""
         return self.all_reduce_sum(value if self.is_chief else 0)
 
     def all_reduce_sum(self, value: int) -> int:
         """Returns the sum of all processes' values in every process.
 
-        Args:
-            value: an integer or bool; the sum must be below 2^31.
+        Values are integers or bools; the sum must be below 2^31.
         """
         if not self.is_distributed:
             return value

@@ -21,11 +21,7 @@ def temperature_weights(model: keras.Model) -> list[keras.Variable]:
 
 
 def check_has_temperature(model: keras.Model) -> None:
-    """Refuses a model without a temperature that could fall.
-
-    Raises:
-        UserError: if no layer has one.
-    """
+    """Refuses a model without a temperature that could fall."""
     if not temperature_weights(model):
         raise UserError(
             "a falling temperature needs a layer with a scalar weight "

@@ -13,13 +13,7 @@ from keras_deepnmt.suggestions import nearest_name
 
 
 def weight_path(model: keras.Model, weight: keras.Variable) -> str:
-    """Returns a weight's path without the model's name.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> weight_path(model, model.weights[0])
-    'target_embedding/embeddings'
-    """
+    """Returns a weight's path without the model's name."""
     return weight.path.removeprefix(f"{model.name}/")
 
 

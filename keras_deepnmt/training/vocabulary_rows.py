@@ -27,23 +27,10 @@ def copy_to_larger_vocabulary(
     in the output projection with its bias, is the mean of the rows of its
     parts, so that its logit is the mean of their logits.
 
-    Args:
-        source: a built model.
-        target: a built model, whose vocabularies are as large or larger.
-        source_parts: for each new piece of the source, the old ids that it was
-            cut into before.
-        target_parts: the same for the target. With one matrix for both sides
-            they are equal.
-
-    Returns:
-        A `SharedWeights`, which counts the extended weights as shared.
-
-    Example:
-    >>> small = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> large = keras_deepnmt.models.Transformer(12, 13, 8, 16, 2, 1, 1)
-    >>> report = copy_to_larger_vocabulary(small, large, [np.array([4, 5])], [])
-    >>> report.extended
-    {'source_embedding/embeddings': 1}
+    Both models are built; the vocabularies of `target` are as large or larger.
+    The parts are, for each new piece of a side, the old ids that it was cut
+    into before; with one matrix for both sides they are equal. Extended weights
+    are counted as shared.
     """
     report = copy_shared_weights(source, target)
     theirs = {weight_path(source, w): _array(w) for w in source.weights}

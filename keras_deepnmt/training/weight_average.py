@@ -95,12 +95,8 @@ def load_averages(
     """Replaces weights by their averages in a checkpoint's file.
 
     Before the first update the averages have no values, and the weights do not
-    change.
-
-    Args:
-        file: a `.weights.h5` file with the state of an optimizer.
-        optimizer: an optimizer with the same options, not built.
-        weights: the weights that it trained.
+    change. `optimizer` has the options of the one that trained the weights, and
+    is not built.
     """
     optimizer.build(weights)
     with opened_weights(file) as saved:

@@ -16,10 +16,6 @@ def measured_costs():
     model's; `step_compile_seconds`. Times are empty for presets that were not
     timed. The plain model is a Transformer with empty slots or, for
     convolutional models, the residual one.
-
-    Example:
-    >>> measured_costs()["transformer_tiny"]["extra_parameters"]
-    '0'
     """
     file = importlib.resources.files("keras_deepnmt.zoo") / TABLE
     with file.open(encoding="utf-8", newline="") as rows:

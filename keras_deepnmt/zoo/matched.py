@@ -17,12 +17,6 @@ def count_role_parameters(hidden_dim, num_roles, num_directions):
     """Counts the parameters of a dense `layers.RoleInteraction`.
 
     `num_directions` of the LSTM is 2 on the source side, 1 on the target side.
-
-    Example:
-    >>> layer = keras_deepnmt.layers.RoleInteraction(5, bidirectional=True)
-    >>> layer.build((None, None, 8))
-    >>> layer.count_params() == count_role_parameters(8, 5, 2)
-    True
     """
     lstm = 4 * num_roles * (hidden_dim + num_roles + 1)
     assignment = (num_directions * num_roles + 1) * num_roles

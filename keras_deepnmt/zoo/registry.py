@@ -147,12 +147,7 @@ def list_models(pattern="*"):
 
 
 def variants():
-    """Maps each variant to the names of its presets, smallest size first.
-
-    Example:
-    >>> variants()["transformer"][0]
-    'transformer_tiny'
-    """
+    """Maps each variant to the names of its presets, smallest size first."""
     presets_of = {}
     for name, preset in _PRESETS.items():
         presets_of.setdefault(preset.variant, []).append(name)
@@ -221,12 +216,8 @@ def create_model(
 def check_preset_version(recorded, file):
     """Refuses a run whose preset may mean another model now.
 
-    Args:
-        recorded: The version of the presets that the run recorded, or `None`.
-        file: The file that was read, for the message.
-
-    Raises:
-        UserError: if it is not `PRESET_VERSION`.
+    `recorded` is the version of the presets that the run recorded, or `None`;
+    the message names `file`, which was read.
     """
     if recorded != PRESET_VERSION:
         raise UserError(
