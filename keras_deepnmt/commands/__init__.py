@@ -28,10 +28,5 @@ VERBS = {
 
 
 def module_name(verb: str) -> str:
-    """Returns the name of the module of a command.
-
-    Example:
-    >>> module_name("translate-files")
-    'keras_deepnmt.commands.translate_files'
-    """
+    """Returns the name of the module of a command."""
     return f"keras_deepnmt.commands.{verb.replace('-', '_')}"

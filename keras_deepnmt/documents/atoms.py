@@ -38,14 +38,7 @@ class Atom:
 
 
 def cut_atoms(text: str, symbols: Sequence[str] = ()) -> list[Atom]:
-    """Cuts a text into atoms.
-
-    Args:
-        text: One sentence.
-        symbols: Strings that are an atom each.
-
-    Returns:
-        The atoms, in order.
+    """Cuts a sentence into atoms, in order; each of `symbols` is an atom.
 
     Example:
     >>> [atom.text for atom in cut_atoms('a "dog", too')]

@@ -14,16 +14,9 @@ if TYPE_CHECKING:
 class LineTranslator:
     """Translates texts that may have markup and several sentences.
 
-    Args:
-        source_language: code of their language, by whose rules sentences are
-            split; without the package `sentencex` each text is one sentence.
-
-    Attributes:
-        warm_up_rows: what a server calls it with before it has clients.
-
-    Example:
-    >>> LineTranslator("de")(translator, ["ein <b>kleiner</b> Hund"])
-    [('a <b>little</b> dog', False)]
+    Sentences are split by the rules of the source language; without its code or
+    the package `sentencex` each text is one sentence. With `warm_up_rows` a
+    server calls it before it has clients.
     """
 
     warm_up_rows: Sequence[str] = ("a",)

@@ -49,11 +49,6 @@ def link_atoms(
     The words of atoms are linked, and so are the punctuation before two linked
     words and that after them. An item is linked with itself alone. Where there
     are no links, atoms are linked with those at the same share of the length.
-
-    Example:
-    >>> from keras_deepnmt.documents.atoms import cut_atoms
-    >>> link_atoms(cut_atoms("Hund,"), cut_atoms("a dog,"), [(0, 1)])
-    {(0, 1), (1, 2)}
     """
     sides = []
     for atoms in (source, target):
@@ -91,11 +86,7 @@ def insert_items(text: str, sentence: AlignedSentence) -> None:
 
     Each follows what is linked with the word before it, but stands before the
     punctuation at the end of the sentence, unless it stood after that in the
-    source. The sentence's target atoms and links change.
-
-    Args:
-        text: The given text.
-        sentence: One of its sentences.
+    source. The target atoms and links of `sentence`, one of the text, change.
     """
     source, target = sentence.source, sentence.target
     inside = {atom.item for atom in target}
@@ -143,16 +134,8 @@ def place_tags(
     """Puts tags into a translation and joins it.
 
     A pair encloses the words that are linked with those that it encloses in the
-    source, from the first to the last, without words of its neighbours.
-
-    Args:
-        text: The given text.
-        tree: Its tags.
-        sentences: Its sentences; the space of their first target atoms is the
-            white space between them.
-
-    Returns:
-        The translation.
+    source, from the first to the last, without words of its neighbours. The
+    space of the sentences' first target atoms is the white space between them.
     """
     return _join(text, _Placer(text, sentences).parts(tree))
 

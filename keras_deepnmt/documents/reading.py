@@ -63,23 +63,9 @@ def read_part(
     end: int,
     symbols: Sequence[str] = (),
 ) -> Reading:
-    """Takes the items out of a part of a text.
+    """Takes the items out of the part of a text from `begin` to `end`.
 
     Symbols stand for the first items that are no tags; the others are removed.
-
-    Args:
-        marked: The text.
-        begin: The place where the part begins.
-        end: The place where it ends.
-        symbols: The symbols that may be used.
-
-    Returns:
-        What is left.
-
-    Example:
-    >>> marked = MarkedText.of("Hallo <b>{name}</b>!")
-    >>> read_part(marked, 0, 20).text, read_part(marked, 0, 20, ["⟪1⟫"]).text
-    ('Hallo!', 'Hallo ⟪1⟫!')
     """
     words = marked.words(begin, end)
     named = dict(zip(words, symbols, strict=False))

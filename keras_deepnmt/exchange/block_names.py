@@ -43,13 +43,9 @@ class BlockNames:
     ) -> dict[str, np.ndarray]:
         """Returns the weights of a block by their paths here.
 
-        Args:
-            tensors: those of the model.
-            theirs: name of the block there.
-            ours: its path here.
-            qkv_bias: whether queries, keys and values have a bias there.
-            output_bias: whether the outputs of attentions have one.
-            feed_forward_bias: whether the feed-forward network has two.
+        `theirs` is the name of the block there, `ours` its path here. The flags
+        say which layers have a bias there: queries, keys and values, the
+        outputs of attentions, and both layers of the feed-forward network.
         """
         found = {}
         for name, attention in self.attentions.items():

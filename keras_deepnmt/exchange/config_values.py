@@ -43,16 +43,7 @@ def length_limits(most: int) -> dict[str, Any]:
 
     A batch has the fewer sentences the longer their translations may be. So a
     long limit becomes one that depends on the source, and that only broken
-    translations reach.
-
-    Args:
-        most: number of tokens of a translation, with its end, at least 1.
-
-    Example:
-    >>> length_limits(64)
-    {'max_length_ratio': 0.0, 'max_extra_tokens': 64}
-    >>> length_limits(511)
-    {'max_length_ratio': 3.0, 'max_extra_tokens': 50}
+    translations reach. `most` counts the tokens of a translation with its end.
     """
     if most <= _SHORT_LIMIT:
         return {"max_length_ratio": 0.0, "max_extra_tokens": most}

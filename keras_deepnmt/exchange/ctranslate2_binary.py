@@ -19,20 +19,11 @@ _MOST_AXES = 8
 def read_binary(
     file: Path,
 ) -> tuple[dict[str, np.ndarray], set[str]]:
-    """Reads `model.bin` of a Transformer.
+    """Reads the variables of `model.bin` of a Transformer, by name.
 
     Numbers of 16 bits become float32, and so do integers with a scale, which
-    loses nothing that is in the file.
-
-    Args:
-        file: the file.
-
-    Returns:
-        The variables by name, where a name for another variable has its value;
-        and the types of the integers that were converted.
-
-    Raises:
-        UserError: if it is damaged, of another version or another model.
+    loses nothing that is in the file. The second value has the types of these
+    integers. A name that stands for another variable has its value.
     """
     try:
         content = file.read_bytes()

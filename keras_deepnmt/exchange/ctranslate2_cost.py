@@ -34,12 +34,7 @@ class TypeCost:
     float32_speed: float
 
     def describe(self, dtype: str) -> str:
-        """Says in two sentences what the folder's type costs and gains.
-
-        Example:
-        >>> TypeCost(500, 89.04, 89.67, 800.0, 400.0).describe("int8")[:50]
-        'BLEU of 500 sentences is 89.04 with int8 and 89.67'
-        """
+        """Says in two sentences what the folder's type costs and gains."""
         return (
             f"BLEU of {self.sentences} sentences is {self.bleu:.2f} with "
             f"{dtype} and {self.float32_bleu:.2f} with float32 "
@@ -58,20 +53,9 @@ def compare_with_float32(
 ) -> TypeCost:
     """Translates sentences with a folder for CTranslate2, and in float32.
 
-    Args:
-        translator: The translator that `export_ctranslate2` wrote.
-        directory: The folder that it wrote.
-        sources: The sentences.
-        references: A reference for each of them.
-        **scoring: `tokenize` and `lowercase` of `evaluation.corpus_scores`.
-
-    Returns:
-        BLEU and speed of both; the search is that of `translate.py`.
-
-    Example:
-    >>> sources, references = ["Ein Hund schläft."], ["A dog is asleep."]
-    >>> cost = compare_with_float32(translator, "int8", sources, references)
-    >>> print(cost.describe("int8"))
+    `directory` is the folder that `export_ctranslate2` wrote from the
+    translator, and the search is that of its `translate.py`. `scoring` has
+    `tokenize` and `lowercase` of `evaluation.corpus_scores`.
     """
     from keras_deepnmt.exchange.ctranslate2_program import Model
 

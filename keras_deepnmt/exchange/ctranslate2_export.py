@@ -126,13 +126,9 @@ def export_ctranslate2(
 def search_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments of `translate.py` for options of a search.
 
-    Args:
-        options: Values by the names of `SearchOptions`. Those that CTranslate2
-            lacks are left out.
-
-    Returns:
-        The arguments by their names. `length_ratio` and `extra_tokens` are of
-        `translate.py`, the others of CTranslate2's `translate_batch`.
+    Options that CTranslate2 lacks are left out. `length_ratio` and
+    `extra_tokens` are of `translate.py`, the other arguments of CTranslate2's
+    `translate_batch`.
 
     Example:
     >>> search_arguments({"num_beams": 2, "num_groups": 2})

@@ -14,19 +14,11 @@ def embedding_weights(
     bias: np.ndarray | None,
     vocabularies: tuple[Vocabulary, Vocabulary],
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Returns weights and arguments for embeddings of another toolkit.
+    """Returns weights by path, and arguments, for another toolkit's embeddings.
 
-    Matrices with the same values are shared here.
-
-    Args:
-        source: matrix `(V, D)` of the source embedding, in the order there.
-        target: that of the target embedding.
-        output: that of the projection to logits, `None` if it is `target`.
-        bias: `(V,)`, the bias of the logits, `None` for none.
-        vocabularies: those of source and target.
-
-    Returns:
-        The weights of a `Transformer` by path, and its arguments.
+    The matrices are `(V, D)` in the order of the toolkit, and those with the
+    same values are shared here. Without `output` the target embedding computes
+    the logits. The vocabularies are those of source and target.
     """
     source_side, target_side = vocabularies
     is_tied = output is None or np.array_equal(output, target)

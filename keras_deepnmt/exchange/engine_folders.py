@@ -112,12 +112,8 @@ ENGINES = {
 def check_exportable(translator: "Translator") -> None:
     """Refuses a translator that no folder for another engine can express.
 
-    Args:
-        translator: The translator.
-
-    Raises:
-        UserError: if its tokenizers or search options have what the programs
-            of these folders lack.
+    The programs of these folders lack some search options and steps of
+    tokenizers.
     """
     for name, needed in _SEARCH.items():
         value = getattr(translator.options, name, needed)
@@ -155,14 +151,7 @@ def check_exportable(translator: "Translator") -> None:
 
 
 def refuse_existing(directory: Path) -> None:
-    """Refuses to write where something is.
-
-    Args:
-        directory: The folder that is to be written.
-
-    Raises:
-        UserError: if it exists.
-    """
+    """Refuses to write where something is."""
     if directory.exists():
         raise UserError(f"{directory}: exists already. Give a new folder.")
 
@@ -178,24 +167,15 @@ def write_engine_folder(
 ) -> dict[str, Any]:
     """Writes a folder for an engine, which appears when it was checked.
 
-    Args:
-        engine: The engine.
-        translator: The translator.
-        directory: The folder to write; it must not exist yet.
-        write: Writes the engine's own files into a folder, and returns what
-            `export.json` says besides the golden sentences.
-        sources: Golden sentences. Defaults to random pieces and special
-            characters.
-        is_exact: Whether the engine must compute what this package does.
-        check: Another check of what was written.
+    `write` writes the engine's own files into a folder, and returns what
+    `export.json` says besides the golden sentences; `check` is one more check
+    of what was written. Without `sources` the golden sentences are random
+    pieces and special characters. Where `is_exact`, an engine that does not
+    compute what this package does is an error.
 
-    Returns:
-        What the check found: `sentences`, `equal` translations and the
-        `largest_difference` of a log-probability or score, compared with this
-        package, and `is_checked`, `False` where the engine is not installed.
-
-    Raises:
-        UserError: if the engine does not compute the same, and must.
+    Returns `sentences`, the number of `equal` translations and the
+    `largest_difference` of a log-probability or score, compared with this
+    package, and `is_checked`, `False` where the engine is not installed.
     """
     expected = _expected(engine, translator, sources)
     with StagedFolder(directory) as folder:
@@ -288,14 +268,7 @@ def verify_engine_folder(directory: str | Path) -> dict[str, Any]:
 def check_engine_files(folder: Path) -> tuple[Engine, dict[str, Any]]:
     """Checks that a folder for an engine is whole, without running the engine.
 
-    Args:
-        folder: A folder that an export for another engine wrote.
-
-    Returns:
-        The engine, and the golden sentences with their outputs.
-
-    Raises:
-        UserError: if it is no such folder, or a file is damaged or missing.
+    Returns the engine, and the golden sentences with their outputs.
     """
     engine = find_engine(folder)
     if engine is None:
@@ -313,11 +286,7 @@ def check_engine_files(folder: Path) -> tuple[Engine, dict[str, Any]]:
 
 
 def model_pieces(tokenizer: "Tokenizer") -> list[str]:
-    """Returns the pieces of a vocabulary, without others that the model has.
-
-    Args:
-        tokenizer: The tokenizer.
-    """
+    """Returns the pieces of a vocabulary, without others that the model has."""
     return tokenizer.pieces(range(tokenizer.vocabulary_size))
 
 

@@ -41,19 +41,8 @@ def decoder_kind(
 ) -> dict[str, Any]:
     """Returns the kind of the layer, and the activation in an average one.
 
-    Args:
-        config: the options of the model.
-        normalize_first: whether norms come before the sub-layers.
-        activations: names of Keras for those of Marian.
-        place: where the options are, for errors.
-
-    Raises:
-        UserError: if the layer is one that this package does not have.
-
-    Example:
-    >>> config = {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru"}
-    >>> decoder_kind(config, False, {}, "model.npz")
-    {'kind': 'rnn', 'activation': None}
+    `activations` has names of Keras for those of Marian. `place` says where the
+    options are, for errors.
     """
 
     def refuse(key, value, allowed):
@@ -91,10 +80,7 @@ def decoder_layer(
 ) -> dict[str, Any]:
     """Returns the argument of `Transformer` for such a layer, if one is needed.
 
-    Args:
-        tensors: those of the model.
-        kind: as `decoder_kind` returns it.
-        activation: likewise.
+    `kind` and `activation` are those that `decoder_kind` returns.
     """
     if kind == SELF_ATTENTION:
         return {}
@@ -119,12 +105,8 @@ def decoder_layer_weights(
 ) -> tuple[dict[str, np.ndarray], str]:
     """Returns the weights of such a layer, and the name of its norm.
 
-    Args:
-        tensors: those of the model.
-        kind: `average-attention` or `rnn`.
-        theirs: name of the block there, such as `decoder_l1`.
-        ours: path of the layer here.
-        normalize_first: whether the norm comes before the layer.
+    `theirs` is the name of the block there, such as `decoder_l1`, and `ours`
+    the path of the layer here.
     """
     if kind == _AVERAGE:
         theirs = f"{theirs}_aan"

@@ -16,16 +16,11 @@ _MOST_BYTES = 100_000_000
 
 
 def read_marian_vocabulary(file: Path, size: int) -> Vocabulary:
-    """Reads a vocabulary of Marian.
+    """Reads a vocabulary of Marian, for a model with `size` pieces.
 
-    Args:
-        file: a SentencePiece model, or pieces with their ids as YAML (`.yml`)
-            or JSON (`.json`).
-        size: number of pieces of the model. Those of a list after them have no
-            weights, and are left out.
-
-    Raises:
-        UserError: if the file is damaged or has no end or unknown piece.
+    The file is a SentencePiece model, or has pieces with their ids as YAML
+    (`.yml`) or JSON (`.json`). Pieces of such a list after the first `size`
+    have no weights, and are left out.
     """
     if file.suffix == ".json":
         names = _in_order(read_json(file, dict[str, int]), file)[:size]

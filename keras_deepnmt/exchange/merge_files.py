@@ -10,17 +10,10 @@ _VERSIONS = ("0.1", "0.2")
 
 
 def read_codes(file: Path) -> dict[str, object]:
-    """Reads a file that `subword-nmt learn-bpe` wrote.
+    """Reads the options `codes` and `version` of `MergeOptions` from a file.
 
-    Args:
-        file: the file. Its first line names the version; codes without such a
-            line are of version 0.1.
-
-    Returns:
-        The options `codes` and `version` of `MergeOptions`.
-
-    Raises:
-        UserError: if it cannot be read, or a line is no merge of two pieces.
+    `subword-nmt learn-bpe` wrote it. Its first line names the version; codes
+    without such a line are of version 0.1.
     """
     lines = _read(file).rstrip("\n").split("\n")
     version, first = "0.1", 1
@@ -44,15 +37,10 @@ def read_codes(file: Path) -> dict[str, object]:
 
 
 def read_frequent_pieces(file: Path, threshold: int) -> list[str]:
-    """Reads the pieces of a vocabulary that are frequent enough.
+    """Reads the pieces whose frequency in a vocabulary is at least `threshold`.
 
-    Args:
-        file: a file that `subword-nmt get-vocab` wrote, with a piece and its
-            frequency in each line.
-        threshold: the lowest frequency.
-
-    Raises:
-        UserError: if it cannot be read, or a line is no such pair.
+    `subword-nmt get-vocab` wrote the file, with a piece and its frequency in
+    each line.
     """
     found = []
     for number, line in enumerate(_read(file).splitlines(keepends=True), 1):

@@ -10,10 +10,8 @@ from keras_deepnmt.errors import UserError
 class NamedTensors:
     """Tensors by name, of which a reader takes what it knows.
 
-    Args:
-        tensors: the arrays. Matrices have a row for each output, as those of
-            PyTorch.
-        origin: the file or folder, for errors.
+    Matrices have a row for each output, as those of PyTorch. `origin` is the
+    file or folder, for errors.
 
     Example:
     >>> tensors = NamedTensors({"fc.weight": np.ones((3, 2))}, "model.npz")
@@ -66,10 +64,8 @@ class NamedTensors:
     ) -> dict[str, np.ndarray]:
         """Returns the weights of a dense layer; zeros for a bias it lacks.
 
-        Args:
-            theirs: name of the layer there.
-            ours: its path here.
-            bias: whether it has a bias there.
+        `theirs` is the name of the layer there, `ours` its path here, and
+        `bias` says whether it has one there.
         """
         matrix = self.matrix(f"{theirs}.weight")
         zeros = np.zeros(len(matrix), "float32")

@@ -43,15 +43,10 @@ Spec = tuple[str, Sequence[int | str]]
 
 
 def write_graphs(model: Any, folder: Path) -> dict[str, Any]:
-    """Writes the encoder, and one step of the decoder, of a model.
+    """Writes the encoder, and one step of the decoder, of a float32 model.
 
-    Args:
-        model: A model of this package that computes in float32.
-        folder: An existing folder.
-
-    Returns:
-        For each of the two files its `inputs` and `outputs`: type and shape of
-        each tensor by its name.
+    Returns for each of the two files its `inputs` and `outputs`: type and shape
+    of each tensor by its name. The folder must exist.
     """
     state = _state_specs(model)
     integers = ("int32", ["B", "K"])

@@ -28,12 +28,7 @@ _ONLY_IN_TRAINING = ("filtertoolong",)
 
 
 def text_transforms(names: Sequence[str]) -> list[str]:
-    """Returns the transforms that change a text when it is translated.
-
-    Example:
-    >>> text_transforms(["filtertoolong", "bpe"])
-    ['bpe']
-    """
+    """Returns the transforms that change a text when it is translated."""
     return [name for name in names if name not in _ONLY_IN_TRAINING]
 
 
@@ -58,13 +53,12 @@ def read_tokenizers(
 ) -> list[Path | MergeOptions]:
     """Returns how the texts of both sides are cut, for `read_sides`.
 
-    Args:
-        transform: what cuts them, as `check_transforms` returns it.
-        options: those of the transform, such as `src_subword_model`.
-        are_shared: `share_vocab`, by which the target side has the source's.
-        place: the file with the options. Those that they name are beside it.
-        given: files in place of those of the options.
-        stripped: characters that the toolkit drops at the ends of a line.
+    `transform` is what `check_transforms` returns, and `options` are its
+    options, such as `src_subword_model`; the files that they name are beside
+    `place`, the file with the options. By `are_shared` (`share_vocab`) the
+    target side has the source's. `given` are files in place of those of the
+    options, and `stripped` the characters that the toolkit drops at the ends of
+    a line.
     """
     folder = place.parent
     frequent: list[list[str]] = [[], []]
@@ -115,16 +109,11 @@ def _frequent_pieces(options, side, folder):
 def make_vocabulary(
     origin: Path, names: object, begin: str, special: Mapping[str, str]
 ) -> Vocabulary:
-    """Returns the vocabulary of a side.
+    """Returns the vocabulary of a side, from the pieces in order of their ids.
 
-    Args:
-        origin: the file, for errors.
-        names: the piece of each id.
-        begin: the token with which a target begins.
-        special: other names of special tokens, such as `{"pad_token": "<p>"}`.
-
-    Raises:
-        UserError: if it is no list of pieces, or a special token is missing.
+    `begin` is the token with which a target begins. `special` has other names
+    of special tokens, such as `{"pad_token": "<p>"}`. `origin` is the file, for
+    errors.
     """
     if (
         not isinstance(names, list)
@@ -155,12 +144,9 @@ def read_sides(
 ) -> tuple[tuple[Vocabulary, ...], tuple[bytes, ...]]:
     """Returns the vocabularies of both sides, and their tokenizers.
 
-    Args:
-        origin: the file, for errors.
-        vocabulary: the pieces of the sides `src` and `tgt`, and perhaps
-            `decoder_start_token`.
-        special: as in `make_vocabulary`.
-        tokenizers: the SentencePiece models of both sides, or codes.
+    `vocabulary` has the pieces of the sides `src` and `tgt`, and perhaps
+    `decoder_start_token`; `origin` and `special` are as in `make_vocabulary`.
+    `tokenizers` are the SentencePiece models of both sides, or codes.
     """
     begin = vocabulary.get("decoder_start_token", BEGIN)
     vocabularies = tuple(

@@ -30,21 +30,9 @@ _FEED_FORWARD = {"intermediate": "intermediate", "output": "output_dense"}
 def check_plain(model: Any, engine: str) -> None:
     """Refuses a model that has more than a plain Transformer.
 
-    Args:
-        model: The model.
-        engine: Name of the engine that is to compute it.
-
-    Raises:
-        UserError: if it is not a Transformer, is quantized, has a layer in a
-            slot or no positions; the message names the slot and what would be
-            needed.
-
-    Example:
-    >>> model = keras_deepnmt.models.ConvSeq2Seq(11, 13, 8, 1, 1)
-    >>> check_plain(model, "CTranslate2")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: CTranslate2 computes only plain...
+    That may be another class, quantized weights, a layer in a slot that is not
+    only for training, or other positions or norms. `engine` is the name of what
+    is to compute the model, for the error.
     """
     rule = f"{engine} computes only plain Transformers"
     if type(model) is not Transformer:
@@ -88,14 +76,7 @@ def transformer_arrays(model: Transformer) -> dict[str, np.ndarray]:
     and `output` `(V, D)`, `output_bias` `(V,)` if there is one,
     `encoder.positions` and `decoder.positions` `(model.max_length, D)`, and
     `encoder.norm.gamma` and the like in a model with a norm after each stack.
-
-    Args:
-        model: A model that `check_plain` accepts.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> transformer_arrays(model)["output"].shape
-    (13, 8)
+    `check_plain` must have accepted the model.
     """
     target = model.target_embedding
     output = target.embeddings

@@ -23,15 +23,11 @@ def with_positions(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Returns weights and arguments of a `Transformer` with these positions.
 
-    Tables of sines and cosines become this package's waves, and the channels of
-    the weights are reordered for them if need be. Other tables become learned
+    `source` and `target` are the tables `(M, D)` of encoder and decoder. Tables
+    of sines and cosines become this package's waves, and the channels of the
+    weights are reordered for them if need be. Other tables become learned
     positions; the shorter of two has its last vector once more at each further
     position.
-
-    Args:
-        weights: the other weights of the model by path.
-        source: table `(M, D)` of the encoder.
-        target: that of the decoder.
 
     Example:
     >>> weights, arguments = with_positions({}, np.eye(4), np.eye(4))
@@ -68,14 +64,8 @@ def with_positions(
 def waves(length: int, width: int, first: int = 0) -> np.ndarray:
     """Returns the waves of `SinusoidalPositionEncoding`, r^(i / (D / 2 - 1)).
 
-    Args:
-        length: number of positions.
-        width: even number of channels D.
-        first: number of the first position.
-
-    Example:
-    >>> waves(1, 4).tolist()
-    [[0.0, 0.0, 1.0, 1.0]]
+    They are those of the positions from `first` on, `(length, width)`: all
+    sines, then all cosines. The width D is even.
     """
     exponents = np.arange(width // 2) / max(width // 2 - 1, 1)
     positions = np.arange(first, first + length)[:, None]
@@ -86,15 +76,8 @@ def waves(length: int, width: int, first: int = 0) -> np.ndarray:
 def is_near(table: np.ndarray, expected: np.ndarray) -> bool:
     """Whether a table of positions is another one, but for rounding.
 
-    In float32 the rounding of an angle grows with the position.
-
-    Args:
-        table: array `(length, D)` of another toolkit.
-        expected: the exact values.
-
-    Example:
-    >>> is_near(np.float32([[0.1]]), np.array([[0.1]]))
-    True
+    The arrays are `(length, D)`, `expected` with exact values. In float32 the
+    rounding of an angle grows with the position.
     """
     allowed = _TOLERANCE * (1 + np.arange(len(table)))
     if np.array_equal(table, table.astype("float16")):

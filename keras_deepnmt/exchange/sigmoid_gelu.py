@@ -11,19 +11,8 @@ _SLOPE = np.float32(1.702)
 def as_silu(weights: dict[str, np.ndarray], network: str) -> None:
     """Scales the weights of a feed-forward network for the activation silu.
 
-    Args:
-        weights: arrays by path, which are replaced.
-        network: path of the network, such as `encoder_block_1/feed_forward`.
-
-    Example:
-    >>> weights = {
-    ...     "a/intermediate/kernel": np.ones((1, 1), "float32"),
-    ...     "a/intermediate/bias": np.zeros(1, "float32"),
-    ...     "a/output/kernel": np.ones((1, 1), "float32"),
-    ... }
-    >>> as_silu(weights, "a")
-    >>> weights["a/intermediate/kernel"].tolist()
-    [[1.70...]]
+    `network` is its path in the weights, such as
+    `encoder_block_1/feed_forward`. The arrays in `weights` are replaced.
     """
     for part in ("kernel", "bias"):
         name = f"{network}/intermediate/{part}"

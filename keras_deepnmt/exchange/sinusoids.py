@@ -34,15 +34,8 @@ def position_encoding(width: int) -> dict:
 def sinusoids(length: int, width: int, order: str) -> np.ndarray:
     """Returns the vectors `(length, width)` of the first positions.
 
-    Args:
-        length: number of positions.
-        width: even number of channels D.
-        order: `"interleaved"` for a sine and a cosine in turn, `"halves"` for
-            all sines and then all cosines.
-
-    Example:
-    >>> sinusoids(1, 4, "interleaved").tolist()
-    [[0.0, 1.0, 0.0, 1.0]]
+    The order `"interleaved"` is a sine and a cosine in turn, `"halves"` all
+    sines and then all cosines. The width D is even.
     """
     frequencies = _LONGEST ** (-2.0 * np.arange(width // 2) / width)
     angles = np.arange(length)[:, None] * frequencies
@@ -57,17 +50,8 @@ def with_sines_first(
 ) -> dict[str, np.ndarray]:
     """Reorders the channels of a model with interleaved positions.
 
-    A model computes the same for any order of its D channels. In that of this
-    package all sines come first.
-
-    Args:
-        weights: the weights of a `Transformer` by path.
-        width: D.
-
-    Example:
-    >>> weights = {"encoder_norm/gamma": np.arange(4)}
-    >>> with_sines_first(weights, 4)["encoder_norm/gamma"].tolist()
-    [0, 2, 1, 3]
+    A model computes the same for any order of its D channels, `width`. In that
+    of this package all sines come first.
     """
     order = np.arange(width).reshape(-1, 2).T.reshape(-1)
     found = dict(weights)

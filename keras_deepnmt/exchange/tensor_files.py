@@ -19,21 +19,11 @@ _MOST_LISTED = 5
 
 
 def read_tensors(folder: Path) -> dict[str, np.ndarray]:
-    """Reads the weights of a folder in Hugging Face's layout.
+    """Reads the weights of a folder in Hugging Face's layout, by name.
 
     They are those of `model.safetensors`, of the files that
     `model.safetensors.index.json` names, or else of `pytorch_model.bin`, which
-    PyTorch reads without running code (`weights_only`).
-
-    Args:
-        folder: the folder.
-
-    Returns:
-        Float32 arrays (others as they are) by their names.
-
-    Raises:
-        UserError: if there is no such file, it is damaged, or the package that
-            reads it is not installed.
+    PyTorch reads without running code (`weights_only`). Floats become float32.
     """
     if (folder / _INDEX).is_file():
         files = _files_of_index(folder / _INDEX)
@@ -92,14 +82,8 @@ def _read_safetensors(file):
 def read_pickle(file: Path, safe_classes: Sequence[type] = ()) -> Any:
     """Reads a file that `torch.save` wrote, without running code in it.
 
-    Args:
-        file: the file.
-        safe_classes: plain classes, such as `argparse.Namespace`, that it may
-            hold besides tensors and Python's containers.
-
-    Raises:
-        UserError: if it is damaged, holds something else, or PyTorch is not
-            installed.
+    `safe_classes` are plain classes, such as `argparse.Namespace`, that it may
+    hold besides tensors and Python's containers.
     """
     try:
         import torch
@@ -127,11 +111,7 @@ def read_pickle(file: Path, safe_classes: Sequence[type] = ()) -> Any:
 
 
 def state_dict(content: Any, file: Path) -> dict[str, np.ndarray]:
-    """Returns the tensors of a state dict as float32 arrays.
-
-    Raises:
-        UserError: if something else is among its values.
-    """
+    """Returns the tensors of a state dict as float32 arrays."""
     if not isinstance(content, Mapping) or not content:
         raise UserError(
             f"{file}: must hold a state dict: tensors by name. Received: "
@@ -155,16 +135,9 @@ def read_tensor_file(
 ) -> dict[str, np.ndarray]:
     """Reads a file of tensors: safetensors, `.npz`, or PyTorch's.
 
-    Args:
-        file: the file. Its name's end tells safetensors and `.npz`.
-        key: for PyTorch's, the key of the state dict in what was saved, such
-            as `model_state_dict`. By default it is all of it.
-
-    Returns:
-        Float32 arrays (others as they are) by their names.
-
-    Raises:
-        UserError: if it is damaged or is no file of tensors.
+    Its name's end tells safetensors and `.npz`. For PyTorch's, `key` is that of
+    the state dict in what was saved, such as `model_state_dict`; by default
+    all of it is the state dict. Floats become float32.
     """
     if not file.is_file():
         raise UserError(f"{file}: no such file.")

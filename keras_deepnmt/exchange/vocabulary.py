@@ -112,12 +112,7 @@ class Vocabulary:
     def rows(self, tensor: np.ndarray, name: str) -> np.ndarray:
         """Returns the rows of a tensor in the order of this package.
 
-        Args:
-            tensor: an array with a row for each piece.
-            name: its name, for errors.
-
-        Raises:
-            UserError: if it has another number of rows.
+        The tensor has a row for each piece; `name` is its name, for errors.
         """
         if len(tensor) != len(self.names):
             raise UserError(
@@ -134,11 +129,7 @@ class Vocabulary:
     def output_bias(self, bias: np.ndarray | None) -> np.ndarray | None:
         """Returns the bias of the logits in the order of this package.
 
-        Args:
-            bias: that of the model, `None` for none.
-
-        Returns:
-            `None` if no bias is needed.
+        `None` stands for no bias. A vocabulary with new tokens always has one.
         """
         if bias is None and not self.new:
             return None
@@ -183,11 +174,7 @@ class Vocabulary:
         return self._with_ids(*with_tags(proto, self.pieces()))
 
     def merge_tokenizer(self, options: MergeOptions) -> bytes:
-        """Returns a tokenizer that cuts words by codes of subword-nmt.
-
-        Args:
-            options: the codes, and how they cut a text.
-        """
+        """Returns a tokenizer that cuts words by codes of subword-nmt."""
         model = model_pb2.ModelProto()
         model.trainer_spec.model_type = model_pb2.TrainerSpec.WORD
         model.trainer_spec.unk_surface = " ⁇"
@@ -237,14 +224,8 @@ def with_tags(proto: bytes, names: Sequence[str]) -> tuple[bytes, list[str]]:
     """Adds the tags of a vocabulary to a SentencePiece model that lacks them.
 
     A tag, such as `>>deu<<` of a model for several languages, is one token.
-
-    Args:
-        proto: the serialized model.
-        names: the pieces of the vocabulary.
-
-    Returns:
-        The serialized model and the pieces, in which a tag that was added has
-        the mark of the word that it begins.
+    Returns the serialized model and the pieces of the vocabulary, in which a
+    tag that was added has the mark of the word that it begins.
     """
     model = model_pb2.ModelProto.FromString(proto)
     known = {piece.piece for piece in model.pieces}
@@ -261,11 +242,7 @@ def with_tags(proto: bytes, names: Sequence[str]) -> tuple[bytes, list[str]]:
 
 
 def read_pieces(file: Path) -> list[str]:
-    """Reads a file with a piece in each line.
-
-    Raises:
-        UserError: if it cannot be read, is empty, or has a piece twice.
-    """
+    """Reads a file with a piece in each line, none of them twice."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -290,11 +267,7 @@ def read_pieces(file: Path) -> list[str]:
 
 
 def read_sentencepiece(file: Path) -> bytes:
-    """Reads a SentencePiece model.
-
-    Raises:
-        UserError: if it cannot be read or is none.
-    """
+    """Reads a SentencePiece model and returns it serialized."""
     try:
         content = file.read_bytes()
     except OSError as error:

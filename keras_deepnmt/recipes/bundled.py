@@ -19,12 +19,7 @@ PLAIN_PRESETS_FILE = "plain_presets.yaml"
 
 
 def bundled_names() -> list[str]:
-    """Returns the names of all recipes of the package, in order.
-
-    Example:
-    >>> "dense_nmt_1_tiny.multi30k_en_de" in bundled_names()
-    True
-    """
+    """Returns the names of all recipes of the package, in order."""
     corpora = {}
     for name in _file_names():
         preset, corpus = name.split(".", 1)
@@ -36,15 +31,7 @@ def bundled_names() -> list[str]:
 
 
 def bundled_text(name: str) -> str:
-    """Returns the YAML text of a recipe of the package.
-
-    Example:
-    >>> print(bundled_text("dense_nmt_1_tiny.multi30k_en_de"))
-    extends: conv_seq2seq_tiny.multi30k_en_de
-    model:
-      preset: dense_nmt_1_tiny
-    <BLANKLINE>
-    """
+    """Returns the YAML text of a recipe of the package."""
     if name in _file_names():
         file = resources.files(__package__) / "files" / f"{name}.yaml"
         return file.read_text(encoding="utf-8")
@@ -62,10 +49,6 @@ def plain_presets() -> dict[str, str]:
 
     That is the plain model of its paper in its size, or else the
     `transformer_*` or `conv_seq2seq_*` of its size. Plain models are left out.
-
-    Example:
-    >>> plain_presets()["everything_tiny"]
-    'transformer_tiny'
     """
     return plain_presets_file()["plain"]
 

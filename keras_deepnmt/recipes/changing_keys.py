@@ -35,11 +35,6 @@ def changing_of(key: str, kind: type) -> Changing | None:
     """Returns the class of a dotted key of a section.
 
     `None` if neither the key nor a section around it has one.
-
-    Example:
-    >>> from keras_deepnmt.recipes.schema import Recipe
-    >>> changing_of("model.overrides.dropout", Recipe).name
-    'FIXED'
     """
     found = None
     for name in key.split("."):
@@ -51,13 +46,7 @@ def changing_of(key: str, kind: type) -> Changing | None:
 
 
 def cause_of(key: str, kind: type) -> str | None:
-    """Returns the key that decides about the default of another, if any.
-
-    Example:
-    >>> from keras_deepnmt.recipes.schema import Recipe
-    >>> cause_of("training.optimizer.beta_1", Recipe)
-    'training.optimizer.name'
-    """
+    """Returns the key that decides about the default of another, if any."""
     *path, last = key.split(".")
     for name in path:
         kind = _section(_hints(kind).get(name))

@@ -78,10 +78,5 @@ class RecipeChecker:
 
 
 def join(path: str, name: object) -> str:
-    """Returns a dotted key.
-
-    Example:
-    >>> join("training", "steps")
-    'training.steps'
-    """
+    """Returns a dotted key."""
     return f"{path}.{name}" if path else str(name)

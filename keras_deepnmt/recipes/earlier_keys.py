@@ -11,24 +11,14 @@ _EARLIER = re.compile(rf"training\.({'|'.join(_TERMS)})(\.|$)")
 
 
 def present_key(key: str) -> str:
-    """Returns a dotted key as it is written now.
-
-    Example:
-    >>> present_key("training.distillation.run")
-    'training.objective.distillation.teacher'
-    """
+    """Returns a dotted key as it is written now."""
     key = _RENAMED.get(key, key)
     key = _EARLIER.sub(r"training.objective.\1\2", key)
     return re.sub(r"(\.distillation)\.run$", r"\1.teacher", key)
 
 
 def present_value(key: str, value: Any) -> Any:
-    """Returns the value of an earlier key as it is written now.
-
-    Example:
-    >>> present_value("training.r_drop", 5.0)
-    {'alpha': 5.0}
-    """
+    """Returns the value of an earlier key as it is written now."""
     if key == "training.r_drop":
         # Zero meant no second forward.
         return {"alpha": value} if value else None

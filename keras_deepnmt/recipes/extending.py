@@ -24,10 +24,6 @@ def read_content(recipe: str, checker: RecipeChecker) -> Any:
 
     `recipe` is the name of a bundled recipe or a file. The checker learns the
     file and line of each key. The key `extends` of the recipe itself stays.
-
-    Raises:
-        UserError: if a file is missing, not UTF-8 or not YAML, or if a recipe
-            extends itself by way of others.
     """
     content, checker.positions = _with_base(_find(recipe, Path()), checker, ())
     return content
@@ -104,12 +100,7 @@ def _merge(kind, base, own, path, replaced):
 
 
 def alternatives(kind: type | None, key: str, value: Any) -> list[str]:
-    """Returns the keys of a section whose place a value of `key` takes.
-
-    Example:
-    >>> alternatives(sections_of(Recipe)["data"], "valid", {"name": "mine"})
-    ['valid_pairs']
-    """
+    """Returns the keys of a section whose place a value of `key` takes."""
     found = getattr(kind, "alternatives", {}) if value else {}
     return list(found.get(key, ()))
 

@@ -146,9 +146,6 @@ def load_recipe(
 def recipe_name(recipe: str | Path) -> str:
     """Returns the name of a recipe, whose content is not checked.
 
-    Raises:
-        UserError: as in `load_recipe`, if a file is missing or not YAML.
-
     Example:
     >>> recipe_name("transformer_tiny.demo_de_en")
     'transformer_tiny.demo_de_en'
@@ -172,14 +169,6 @@ def fine_tuned_model(
 
     It is that of `preset_dir`; without one that of the run that is resumed in
     `run_dir`, if a preset folder was given at its start, and otherwise `None`.
-
-    Raises:
-        UserError: if `preset_dir` is neither a preset folder nor the name of
-            a trained model.
-
-    Example:
-    >>> fine_tuned_model("runs/new", None) is None
-    True
     """
     if preset_dir is None:
         started = None if restart else started_from_preset(run_dir)
@@ -197,14 +186,8 @@ def fine_tuned_model(
 def started_recipe(run_dir: str | Path) -> Recipe | None:
     """Returns the recipe that a run was started with.
 
-    Without a run in the folder it is `None`.
-
-    Raises:
-        UserError: as in `load_recipe`, with the remedy.
-
-    Example:
-    >>> started_recipe("runs/new") is None
-    True
+    Without a run in the folder it is `None`. A recipe that is damaged is a
+    `UserError` with the remedy.
     """
     file = Path(run_dir, RECIPE_FILE)
     if not file.is_file():
@@ -223,10 +206,6 @@ def started_from_preset(run_dir: str | Path) -> Recipe | None:
     """Returns the recipe of a run that fine-tunes a preset folder.
 
     Without such a run in the folder it is `None`.
-
-    Example:
-    >>> started_from_preset("runs/new") is None
-    True
     """
     started = started_recipe(run_dir)
     if started is None or "from_preset" not in started.resolved:
@@ -235,15 +214,7 @@ def started_from_preset(run_dir: str | Path) -> Recipe | None:
 
 
 def prepared_data_options(prepared_dir: str | Path) -> PrepareOptions:
-    """Returns the options that a folder was prepared with.
-
-    Raises:
-        UserError: if it is not a prepared folder.
-
-    Example:
-    >>> prepared_data_options("prepared").vocabulary_size
-    10000
-    """
+    """Returns the options that a folder was prepared with."""
     checker = RecipeChecker(str(Path(prepared_dir, MANIFEST_FILE)))
     made = checker.check(PrepareOptions, _prepared_content(prepared_dir))
     checker.raise_mistakes()

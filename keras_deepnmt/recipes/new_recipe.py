@@ -71,11 +71,6 @@ def new_recipe(preset: str = DEFAULT_PRESET) -> str:
 
     It trains as it stands once the files of its section `data` are named. The
     first line names the JSON Schema that editors complete keys from.
-
-    Example:
-    >>> import yaml
-    >>> yaml.safe_load(new_recipe("transformer_base"))["model"]
-    {'preset': 'transformer_base'}
     """
     text = _TEXT.format(preset=preset)
     schema = schema_file()

@@ -46,12 +46,7 @@ key, so that `deepnmt train` must be given this option; or “no”.
 
 
 def sections(kind: type = Recipe, path: str = "") -> Iterator[tuple[str, type]]:
-    """Yields the dotted name and the class of each section, outer first.
-
-    Example:
-    >>> dict(sections())["model"].__name__
-    'ModelRecipe'
-    """
+    """Yields the dotted name and the class of each section, outer first."""
     if not is_typeddict(kind):  # each of its keys is a section
         yield path, kind
     for name, inner in sections_of(kind).items():
@@ -108,12 +103,7 @@ def recipe_schema(presets: Sequence[str], models: Sequence[type]) -> dict:
 
 
 def schema_file() -> Path:
-    """Returns the path of the JSON Schema that is installed.
-
-    Example:
-    >>> schema_file().name
-    'recipe.schema.json'
-    """
+    """Returns the path of the JSON Schema that is installed."""
     return Path(str(resources.files(__package__) / "recipe.schema.json"))
 
 

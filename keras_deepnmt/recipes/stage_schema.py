@@ -90,11 +90,10 @@ class StageRecipe:
 
 
 def check_stages(stages: list[StageRecipe]) -> None:
-    """Refuses stages that do not follow each other.
+    """Refuses stages that do not follow each other, by a `ValueError`.
 
-    Raises:
-        ValueError: if a stage but the last one does not end, or ends in two
-            ways or before it begins, or the last one ends.
+    Each stage but the last one must end in one way, and after the one before
+    it; the last one must not end.
     """
     begun = 0
     for number, stage in enumerate(stages, start=1):

@@ -21,9 +21,6 @@ def check_lines_can_change(
     """Checks that nothing else reads the lines that `option` changes.
 
     `has_markup` says whether the input has markup that is kept in any case.
-
-    Raises:
-        UserError: if another option, or the input, cannot be used with it.
     """
     for name, other in _REFUSED.items():
         if options.get(name):

@@ -26,13 +26,7 @@ _deepnmt_recipes() {{
 def completion_script(shell: str) -> str:
     """Returns the completion script of a shell: `bash` or `zsh`.
 
-    Raises:
-        UserError: if the shell is unknown.
-        ImportError: if the optional package shtab is missing.
-
-    Example:
-    >>> "num-beams" in completion_script("bash")
-    True
+    It needs the optional package shtab.
     """
     if shell not in SHELLS:
         raise UserError(

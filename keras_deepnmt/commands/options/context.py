@@ -43,13 +43,8 @@ def windows_in_context(
     """Puts each line in the context that is asked for.
 
     `None` stands for a line that is left out: it becomes empty, and the
-    document goes on after it.
-    `is_document` says that the input is no plain text: `DocumentInput` refuses
-    a context.
-
-    Raises:
-        UserError: if the model has not learned it, or not so much of it, or
-            another option cannot be used with it.
+    document goes on after it. `is_document` says that the input is no plain
+    text: `DocumentInput` refuses a context.
     """
     learned = translator.context
     if not options.context:

@@ -162,11 +162,7 @@ def option_name(name: str) -> str:
 
 
 def given_search_options(options: Namespace) -> dict[str, Any]:
-    """Returns the search options that were given on the command line.
-
-    Raises:
-        UserError: if a value is too small.
-    """
+    """Returns the search options that were given on the command line."""
     given = {
         name: options.get(name)
         for name in SearchOptions.names()
@@ -185,11 +181,7 @@ def given_search_options(options: Namespace) -> dict[str, Any]:
 
 
 def given_decoding_options(options: Namespace) -> dict[str, Any]:
-    """Returns the search options, sizes of batches and tag that were given.
-
-    Raises:
-        UserError: if a value is too small.
-    """
+    """Returns the search options, sizes of batches and tag that were given."""
     given = given_search_options(options)
     for name in ("batch_size", "batch_tokens", "tag", "target_language"):
         if options.get(name) is not None:
@@ -213,10 +205,6 @@ def load_translator(
     Several models are joined to one translator. `has_languages` says that
     `--target-language` is also that of a document, and need not be known to a
     model of one language; by default both are those of the recipe.
-
-    Raises:
-        UserError: if an option is wrong, or the run folder is incomplete or
-            its files do not belong together.
     """
     given = given_decoding_options(options)
     language = given.pop("target_language", None) if has_languages else None

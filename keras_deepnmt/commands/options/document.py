@@ -78,18 +78,11 @@ def add_document(parser: VerbParser) -> None:
 
 
 class DocumentInput:
-    """A document that is translated.
+    """A document of `--input` that is translated.
 
-    Args:
-        options: of the command line.
-        format: of the document.
-
-    Attributes:
-        has_markup: Whether its markup is kept in any case.
-        lines: For each of its texts the number of its line.
-
-    Raises:
-        UserError: if the document is damaged, or an option does not fit.
+    All of it is read here, so that damage is reported before anything is
+    written. `has_markup` says whether its markup is kept in any case, and
+    `lines` has for each of its texts the number of its line.
     """
 
     def __init__(self, options: Namespace, format: str):

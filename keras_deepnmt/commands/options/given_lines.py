@@ -47,9 +47,6 @@ class GivenLines:
     `take` reads the lines as the sentences are read, and `check_end` belongs
     after the last of them; or `read` reads all lines at once, and `check`
     belongs before the translation.
-
-    Args:
-        options: of the command line.
     """
 
     def __init__(self, options: Namespace):
@@ -69,12 +66,7 @@ class GivenLines:
     ) -> dict[str, list[Any]]:
         """Returns what the next lines ask of as many translations.
 
-        Returns:
-            Lists by the names of the arguments of `Translator.translate`.
-
-        Raises:
-            UserError: if a file has not as many lines, a line is wrong, or a
-                prefix is too long for the model of the translator.
+        They are lists by the names of the arguments of `Translator.translate`.
         """
         taken = {
             name: reader.take(number) for name, reader in self._readers.items()
@@ -85,28 +77,19 @@ class GivenLines:
         return taken
 
     def check_end(self) -> None:
-        """Refuses lines that are left after the last sentence.
-
-        Raises:
-            UserError: if there are any.
-        """
+        """Refuses lines that are left after the last sentence."""
         for reader in self._readers.values():
             reader.check_end()
 
     def read(self) -> dict[str, list[Any]]:
-        """Returns what all lines ask, in the same form as `take`.
-
-        Raises:
-            UserError: if a line is wrong.
-        """
+        """Returns what all lines ask, in the same form as `take`."""
         return {name: reader.read() for name, reader in self._readers.items()}
 
     def check(self, translator: "Translator", sources: Sequence[str]) -> None:
         """Refuses lines that `read` returned, but that sentences cannot have.
 
-        Raises:
-            UserError: if a file has not as many lines as there are sentences,
-                or a prefix is too long for the model of the translator.
+        A file must have as many lines as there are sentences, and a prefix must
+        not be too long for the model.
         """
         for name, reader in self._readers.items():
             reader.check_number(len(sources))

@@ -27,12 +27,8 @@ def open_output(path: str | None) -> Iterator[TextIO]:
     """Opens the file of `--output`; `None` or `-` is standard output.
 
     A file is written under a temporary name and renamed at the end. Pipes and
-    devices are written to directly.
-
-    Raises:
-        UserError: if there is no such folder, or `path` is a folder.
-        KeyboardInterrupt: on Ctrl-C, with the message that nothing was
-            written.
+    devices are written to directly. On Ctrl-C the `KeyboardInterrupt` has the
+    message that the file was not written.
     """
     if path in (None, "-"):
         yield sys.stdout

@@ -20,12 +20,7 @@ def add_overrides(parser: VerbParser) -> None:
 
 
 def read_overrides(words: list[str]) -> dict[str, object]:
-    """Returns the values of `--set` by dotted key.
-
-    Example:
-    >>> read_overrides(["training.steps=100", "data.joint=false"])
-    {'training.steps': 100, 'data.joint': False}
-    """
+    """Returns the values of `--set` by dotted key."""
     overrides = {}
     for word in words:
         key, separator, value = word.partition("=")

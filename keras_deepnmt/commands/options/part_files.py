@@ -39,19 +39,10 @@ class PartFiles:
     is left by an error, or the process is killed, the next process goes on
     after what `keep` was called for last.
 
-    Args:
-        paths: the files, that of `--output` first.
-        finish: writes the first file, given its part and its path. Defaults to
-            renaming the part.
-        advice: what to do about parts that cannot be gone on with, the end of
-            a sentence.
-
-    Attributes:
-        record_file: the path of the record.
-
-    Raises:
-        UserError: on entry, if a file cannot be written, or another process is
-            writing it.
+    The first of `paths` is that of `--output`. `finish` writes this file, given
+    its part and its path; by default it renames the part. `advice` is what to
+    do about parts that cannot be gone on with, the end of a sentence.
+    `record_file` is the path of the record.
     """
 
     def __init__(
@@ -127,21 +118,14 @@ class PartFiles:
     ) -> dict[str, Any] | None:
         """Opens the parts, after what an earlier process finished.
 
-        Args:
-            made_of: what the results depend on, by the names of options.
-            surroundings: the same for what changes at most the last digits of
-                a score.
-            restart: whether to begin again without what was finished.
-            asked: values of `made_of` as the user gave them, or `None`, where
-                others may decide them. An error names those alone that the user
-                changed, if there are any.
+        `made_of` is what the results depend on, by the names of options, and
+        `surroundings` what changes at most the last digits of a score. `asked`
+        has values of `made_of` as the user gave them, or `None`, where others
+        may decide them: an error names those alone that the user changed, if
+        there are any. `restart` begins again without what was finished.
 
-        Returns:
-            What the earlier process gave to `keep`; `None` at the beginning.
-
-        Raises:
-            UserError: if the parts are made of something else, were changed,
-                or are not of this package.
+        Returns what the earlier process gave to `keep`; `None` at the
+        beginning.
         """
         record = {
             "format": _FORMAT,
@@ -371,11 +355,6 @@ def describe_changes(
 
     Both have `made_of` and, if they like, `asked`, which `PartFiles.begin`
     describes.
-
-    Example:
-    >>> before = {"made_of": {"--num-beams": 4}}
-    >>> describe_changes(before, {"made_of": {"--num-beams": 1}})
-    ['--num-beams 4, not 1']
     """
     old, new = found["made_of"], record["made_of"]
     names = [

@@ -49,8 +49,7 @@ def add_reranking_weights(parser: VerbParser) -> None:
 def is_reranked(options: Namespace) -> bool:
     """Whether other runs score the translations.
 
-    Raises:
-        UserError: if there are weights without such runs.
+    Weights without such runs are refused.
     """
     given = bool(options.rerank or options.rerank_reverse)
     if options.get("rerank_weights") and not given:
@@ -59,21 +58,12 @@ def is_reranked(options: Namespace) -> bool:
 
 
 class RerankingRuns:
-    """The runs that score translations, loaded.
+    """The runs that score the translations of a translator, loaded.
 
-    Args:
-        options: the options of the command.
-        translator: the translator whose translations are scored.
-
-    Attributes:
-        models: the run folder of each model and its direction, that of the
-            translator first; several folders of an ensemble are joined by `+`.
-        weights: a number for each model.
-        feature_names: the name of each model's score in n-best lists.
-
-    Raises:
-        UserError: if a run cannot be loaded, translates between other
-            languages, or the weights are wrong.
+    `models` has the run folder of each model and its direction, that of the
+    translator first; several folders of an ensemble are joined by `+`.
+    `weights` has a number for each model, and `feature_names` the name of each
+    model's score in n-best lists.
     """
 
     def __init__(self, options: Namespace, translator: "Translator"):

@@ -71,18 +71,13 @@ class Resumption:
     searched in windows, each of which is finished or goes on after the batches
     that were searched, and what the translators had counted before it is kept.
 
-    Args:
-        options: of the command line.
-        document: the input, if it is no plain text: lines are its texts.
+    `document` is the input, if it is no plain text: lines are its texts then.
 
     Attributes:
         keeps: whether finished lines stay in `OUTPUT.part`.
         number: how many lines of the input are finished.
         batches: results of the batches of the next lines that are searched, for
             `Translator.translate_nbest`; `None` if nothing is kept.
-
-    Raises:
-        UserError: if --restart has nothing to begin again.
     """
 
     def __init__(
@@ -172,18 +167,11 @@ class Resumption:
     ) -> bool:
         """Takes the lines that an earlier command finished from the windows.
 
-        Args:
-            windows: of the lines of the input.
-            given: the lines of the other files, which are taken too.
-            translators: those that translate and score, that of --output
-                first; they go on as those of the earlier command would have.
-            warnings: get those of the earlier command.
-
-        Returns:
-            Whether there is anything left to do.
-
-        Raises:
-            UserError: if the finished lines are those of another command.
+        `given` has the lines of the other files, which are taken too. The
+        translators are those that translate and score, that of --output first;
+        they go on as those of the earlier command would have, and `warnings`
+        get those of the earlier command. Returns whether there is anything left
+        to do.
         """
         import keras
 

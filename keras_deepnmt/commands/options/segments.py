@@ -53,14 +53,9 @@ def add_segments(parser: VerbParser) -> None:
 
 
 class SegmentOptions:
-    """What these options ask for.
+    """What these options ask for; refuses those that cannot be used together.
 
-    Args:
-        options: of the command line.
-        document: the input, if it is no plain text.
-
-    Raises:
-        UserError: if an option cannot be used with another one.
+    `document` is the input, if it is no plain text.
     """
 
     def __init__(
@@ -98,11 +93,7 @@ class SegmentOptions:
         self._splitter = None
 
     def load_rules(self) -> None:
-        """Loads the rules that split sentences, after the backend.
-
-        Raises:
-            UserError: if the language is not known, or a package is missing.
-        """
+        """Loads the rules that split sentences, after the backend."""
         if self._options.split_sentences:
             from keras_deepnmt.documents import SentenceSplitter
 

@@ -34,12 +34,8 @@ def windows_with_terms(
 ) -> Iterator[list[str | None]]:
     """Marks the terms of each line that have a translation in the list.
 
-    `None` stands for a line that is left out, and stays.
-    `has_markup` says whether the input has markup that is kept in any case.
-
-    Raises:
-        UserError: if the model has not learned it, the list cannot be read, or
-            another option cannot be used with it.
+    `None` stands for a line that is left out, and stays. `has_markup` says
+    whether the input has markup that is kept in any case.
     """
     if options.terms is None:
         return windows

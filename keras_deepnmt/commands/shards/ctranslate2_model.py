@@ -52,16 +52,9 @@ def is_engine_folder(path: str) -> bool:
 class CTranslate2Model:
     """A folder that `deepnmt export --format ctranslate2` wrote.
 
-    Args:
-        options: the options of `deepnmt translate-files`.
-
-    Attributes:
-        sha256: a hash of what the model computes.
-        versions: those of packages, which translations depend on.
-
-    Raises:
-        UserError: if a file is damaged or missing, or an option is given that
-            this engine lacks.
+    `options` are those of `deepnmt translate-files`. `sha256` is a hash of what
+    the model computes, and `versions` has those of packages, which translations
+    depend on.
     """
 
     def __init__(self, options: Namespace):

@@ -56,22 +56,10 @@ def find_shards(
 ) -> list[Shard]:
     """Lists the files that patterns name, in the order of their names.
 
-    Args:
-        patterns: paths, in which `*`, `?` and `[...]` are wildcards, and `**`
-            stands for any folders. The path of a file is no pattern.
-        output: the folder for the results.
-        format: `text`, where results have the name of their file, or `tsv`,
-            where `.tsv` is added before the ending of a compressed one.
-
-    Raises:
-        UserError: if a pattern finds nothing, two results would have the same
-            name, one has that of another file in the folder for the results,
-            or a file is in that folder.
-
-    Example:
-    >>> written = Path("a.de").write_text("ein Hund")
-    >>> find_shards(["*.de"], Path("out"), "tsv")[0].output
-    PosixPath('out/a.de.tsv')
+    In a pattern `*`, `?` and `[...]` are wildcards, and `**` stands for any
+    folders; the path of a file is no pattern. `output` is the folder for the
+    results. With the format `text` these have the name of their file; with
+    `tsv`, `.tsv` is added before the ending of a compressed one.
     """
     sources: dict[Path, None] = {}
     for pattern in patterns:
@@ -124,11 +112,7 @@ def _output_name(name, format):
 
 
 def check_is_text(shard: Shard) -> None:
-    """Refuses a file that is not plain text.
-
-    Raises:
-        UserError: that names the format.
-    """
+    """Refuses a file that is not plain text."""
     if is_empty(shard.source):
         return
     reader = LineReader(shard.source)
@@ -144,23 +128,11 @@ def check_is_text(shard: Shard) -> None:
 def read_blocks(
     source: Path, size: int, done: int = 0, sha256: str | None = None
 ) -> Iterator[LineBlock]:
-    r"""Yields the lines of a file in blocks; at least one, which may be empty.
+    """Yields the lines of a file in blocks; at least one, which may be empty.
 
-    A file that cannot be read further ends with a block that says why.
-
-    Args:
-        source: the file, plain or compressed.
-        size: number of lines of a block.
-        done: so many lines are left out.
-        sha256: the hash that these must have.
-
-    Raises:
-        UserError: if the first lines have another hash.
-
-    Example:
-    >>> written = Path("a.de").write_text("1\n2\n3\n")
-    >>> [block.lines for block in read_blocks(Path("a.de"), 2)]
-    [[b'1', b'2'], [b'3']]
+    A file that cannot be read further ends with a block that says why. A block
+    has at most `size` lines. The first `done` lines are left out, and must have
+    the hash `sha256`.
     """
     digest = hashlib.sha256()
     number, lines, position, size_of_lines = 0, [], 0, 0

@@ -37,16 +37,7 @@ class OutputFolder:
     `translate-files.json` says what the translations are made of. A file gets
     its name when it is complete, and was read again; its report, in `reports/`,
     is there before. Beside a file that is not finished is a part of it, see
-    `PartFiles`.
-
-    Args:
-        path: the folder.
-        made_of: what the translations depend on, by the names of options.
-        surroundings: the same for what changes at most the last digits.
-
-    Raises:
-        UserError: on entry, if the folder has other content, or translations
-            that are made of something else, or another process has it.
+    `PartFiles`; `PartFiles.begin` explains `made_of` and `surroundings`.
     """
 
     def __init__(
@@ -84,8 +75,7 @@ class OutputFolder:
     def is_finished(self, shard: Shard) -> bool:
         """Whether a file has been translated.
 
-        Raises:
-            UserError: if the file or its translation was changed since then.
+        Refuses a file that was changed since then, or whose translation was.
         """
         if not shard.output.exists():
             return False

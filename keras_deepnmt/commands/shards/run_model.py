@@ -13,16 +13,8 @@ from keras_deepnmt.files import lines_sha256
 class RunModel:
     """A run, a preset folder, a trained model, or a checkpoint of a run.
 
-    Args:
-        options: the options of `deepnmt translate-files`.
-
-    Attributes:
-        sha256: a hash of what the model computes.
-        versions: those of other packages, of which none is noted.
-
-    Raises:
-        UserError: if there is no such run, it is damaged, or it has not learned
-            the tag or the language asked for.
+    `options` are those of `deepnmt translate-files`. `sha256` is a hash of what
+    the model computes. `versions` is empty: no other package is noted.
     """
 
     def __init__(self, options: Namespace):

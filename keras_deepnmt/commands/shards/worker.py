@@ -40,15 +40,9 @@ class BlockTranslator:
     """Loads a model, and translates blocks of lines with it.
 
     The result of a block depends on its lines and the options alone, whatever
-    was translated before.
-
-    Args:
-        options: the options of `deepnmt translate-files`.
-        environment: variables of the environment of the command.
-        model: the hash of the model that `open_model` has given the command.
-
-    Raises:
-        UserError: if the model is another one here.
+    was translated before. `environment` are variables of the environment of the
+    command. `model` is the hash of the model that `open_model` has given the
+    command; another model is refused.
     """
 
     def __init__(
@@ -108,12 +102,7 @@ class BlockTranslator:
 
 
 def column_names(num_hypotheses: int, score: bool) -> list[str]:
-    """Names the columns of the lines with tabs.
-
-    Example:
-    >>> column_names(2, True)
-    ['text', 'translation', 'score', 'translation_2', 'score_2']
-    """
+    """Names the columns of the lines with tabs."""
     names = ["text"]
     for number in range(1, num_hypotheses + 1):
         ending = f"_{number}" if number > 1 else ""
@@ -124,14 +113,7 @@ def column_names(num_hypotheses: int, score: bool) -> list[str]:
 
 
 def open_model(options: Namespace) -> RunModel | CTranslate2Model:
-    """Opens what translates, without loading it; needs the backend.
-
-    Args:
-        options: the options of `deepnmt translate-files`.
-
-    Raises:
-        UserError: if there is no such model, or it is damaged.
-    """
+    """Opens what translates, without loading it; needs the backend."""
     from keras_deepnmt.exchange.engine_folders import find_engine
 
     engine = find_engine(options.run)

@@ -42,12 +42,6 @@ def explain(error: Exception) -> str | None:
     system refuses (files, disks, memory), a missing optional package and errors
     in the user's own code, whose line is named. Every other exception, a plain
     `ValueError` too, is a bug of this package.
-
-    Example:
-    >>> explain(FileNotFoundError(2, "No such file or directory", "a.de"))
-    'a.de: No such file or directory.'
-    >>> explain(ValueError("shapes differ")) is None
-    True
     """
     if isinstance(error, UserErrors):
         return "\n".join(map(one_line, error.lines))
@@ -74,12 +68,7 @@ def explain(error: Exception) -> str | None:
 
 
 def describe_bug(error: Exception) -> str:
-    """Returns one line for an exception that no user should ever see.
-
-    Example:
-    >>> describe_bug(ZeroDivisionError("division by zero"))[:35]
-    'ZeroDivisionError: division by zero'
-    """
+    """Returns one line for an exception that no user should ever see."""
     name, message = type(error).__name__, str(error).strip().rstrip(".")
     described = f"{name}: {message}" if message else name
     return (

@@ -70,10 +70,6 @@ def windows_of(items: Iterable[T], batch_size: int) -> Iterator[list[T]]:
     """Divides items into windows: a batch, and twice as many each time.
 
     From 16 batches on they stay as large.
-
-    Example:
-    >>> [len(window) for window in windows_of(range(99), 32)]
-    [32, 64, 3]
     """
     items, size = iter(items), batch_size
     while window := list(itertools.islice(items, size)):

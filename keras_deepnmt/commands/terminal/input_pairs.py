@@ -38,11 +38,7 @@ def read_pairs(
     the windows of two files those of `windows_of`. Each of `source` and
     `target` is the path of a file, plain or compressed, or `-` for standard
     input. Both are `None` if each line of standard input is a source, a tab and
-    its translation.
-
-    Raises:
-        UserError: if a file cannot be read, or the sides have different
-            numbers of lines; the pairs before were yielded then.
+    its translation. The pairs before an error are yielded first.
     """
     if source is None:
         for lines in stream_lines(standard_input(), batch_size):
@@ -58,11 +54,7 @@ def read_pairs(
 
 
 def check_sides(source: str | None, target: str | None) -> None:
-    """Refuses one side without the other, and standard input for both.
-
-    Raises:
-        UserError: as described.
-    """
+    """Refuses one side without the other, and standard input for both."""
     if (source is None) != (target is None):
         missing = "--target" if target is None else "--source"
         raise UserError(

@@ -11,12 +11,7 @@ TRANSLATION_CUT = (
 
 
 def source_cut(max_length: int) -> str:
-    """Says that a source has more tokens than are translated.
-
-    Example:
-    >>> source_cut(256)[:25]
-    'longer than 255 tokens, t'
-    """
+    """Says that a source has more tokens than are translated."""
     return (
         f"longer than {max_length - 1} tokens, the model's position range; "
         "the rest was not translated."

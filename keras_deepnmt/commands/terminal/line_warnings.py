@@ -14,11 +14,6 @@ class LineWarnings:
     hide the others. `name` is the name of the input, if it has one. `lines` are
     the numbers of its lines that have a text, if not all of them have one.
     `most_numbers` are kept of the lines with a fault; a warning has fewer.
-
-    Example:
-    >>> warnings = LineWarnings("new.de")
-    >>> warnings.add(3, "not UTF-8.")
-    >>> warnings.print()  # deepnmt: warning: new.de, line 3: not UTF-8.
     """
 
     def __init__(
@@ -68,12 +63,7 @@ class LineWarnings:
 
 
 def describe_lines(numbers: Sequence[int], count: int) -> str:
-    """Names lines, of which only the first ones need be given.
-
-    Example:
-    >>> describe_lines([3], 1), describe_lines([3, 17], 14)
-    ('line 3', 'lines 3, 17 and 12 more')
-    """
+    """Names lines, of which only the first ones need be given."""
     names = [str(number) for number in numbers]
     if count > len(numbers):
         names.append(f"{count - len(numbers)} more")

@@ -44,12 +44,8 @@ def nbest_lines(
 ) -> Iterator[str]:
     """Yields the lines of a list, without line ends.
 
-    Args:
-        nbest: The hypotheses of each sentence.
-        first: The number of the first sentence.
-        kind: The format.
-        tokenizer: Of the target side.
-        names: Of the features that the hypotheses have, if they have any.
+    `first` is the number of the first sentence, and `tokenizer` that of the
+    target side. `names` are those of the features that the hypotheses have.
     """
     for number, found in enumerate(nbest, start=first):
         for hypothesis in found:
@@ -112,12 +108,7 @@ class ListedHypothesis:
         return name in self.features
 
     def with_feature(self, name: str, value: float) -> str:
-        """Returns the line with one more feature, without line end.
-
-        Example:
-        >>> read_hypothesis("0 ||| a dog ||| -1.5").with_feature("F", -2.0)
-        '0 ||| a dog ||| F= -2.000000 ||| -1.5'
-        """
+        """Returns the line with one more feature, without line end."""
         if isinstance(self.before, str):
             features = f"{self.features} {_feature(name, value)}".strip()
             return " ||| ".join([self.before, features, self.after])
@@ -129,17 +120,10 @@ class ListedHypothesis:
 
 
 def read_hypothesis(line: str) -> ListedHypothesis:
-    """Reads a line of any of the formats.
+    """Reads a line of any of the formats; a `ValueError` says why it is none.
 
     A list of Moses may have word alignments behind the score. A text may hold
     ` ||| `, unless what follows there looks like features.
-
-    Raises:
-        ValueError: if it is no such line.
-
-    Example:
-    >>> read_hypothesis("3 ||| a ||| dog ||| LM= -2 -1 ||| -1.5").text
-    'a ||| dog'
     """
     if line.startswith("{"):
         return _read_json(line)
@@ -173,11 +157,8 @@ def read_list(
     compressed; one of them may be `-` for standard input. The windows are
     those of `input_pairs.read_pairs`. At the end of a list that has lines,
     `on_end` is called with the numbers of the sentences that have no
-    translation in it.
-
-    Raises:
-        UserError: if a file cannot be read, or a line of the list is not one,
-            or has no source; the hypotheses before were yielded then.
+    translation in it. The hypotheses before an error are yielded
+    first.
     """
     sources = [
         line
@@ -251,11 +232,7 @@ def _feature(name, value):
 
 
 def check_feature_name(name: str) -> None:
-    """Refuses a name that lists cannot hold.
-
-    Raises:
-        UserError: if it is empty, or has white space, `=` or `|`.
-    """
+    """Refuses a name that is empty, or has white space, `=` or `|`."""
     if not name or re.search(r"[\s=|]", name):
         raise UserError(
             "`--feature`: must be a name without white space, = and |. "
