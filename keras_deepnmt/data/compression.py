@@ -39,10 +39,8 @@ def compression_of(head: bytes) -> str | None:
 def opener_of(compression: str, path: Path) -> Callable[..., BinaryIO]:
     """Returns what opens a compressed file, like `gzip.open`.
 
-    `path` is the file that an error names.
-
-    Raises:
-        UserError: if a package is needed that is not installed.
+    A package that is needed but not installed raises a `UserError`, which names
+    the file `path`.
     """
     if compression != "Zstandard":
         return {"gzip": gzip.open, "xz": lzma.open, "bzip2": bz2.open}[
@@ -77,22 +75,9 @@ def is_damage(error: Exception) -> bool:
 def unpacked(path: Path, name: Path | None = None) -> Iterator[tuple]:
     """Opens a file, compressed or not, to read it from the beginning.
 
-    Args:
-        path: The file.
-        name: What an error calls it. Defaults to its path.
-
-    Yields:
-        The file itself, whose position says how much of it was read, its
-        unpacked content, and the name of its compression or `None`.
-
-    Raises:
-        UserError: if a package is needed that is not installed.
-
-    Example:
-    >>> written = Path("train.de.xz").write_bytes(lzma.compress(b"ein Hund"))
-    >>> with unpacked("train.de.xz") as (_, content, compression):
-    ...     content.read(), compression
-    (b'ein Hund', 'xz')
+    Yields the file itself, whose position says how much of it was read, its
+    unpacked content, and the name of its compression or `None`. Errors call the
+    file `name`, by default its path.
     """
     with open(path, "rb") as raw:
         compression = compression_of(raw.peek(HEAD_BYTES)[:HEAD_BYTES])
@@ -107,19 +92,8 @@ def unpacked(path: Path, name: Path | None = None) -> Iterator[tuple]:
 def packed(file: BinaryIO, name: str | Path) -> Iterator[BinaryIO]:
     """Compresses what is written to a file, as the end of its name says.
 
-    Args:
-        file: The file.
-        name: Its name, such as `a.xlf.gz`. Of other names than `.gz`, `.xz`,
-            `.zst` and `.bz2` the file is written as it is.
-
-    Raises:
-        UserError: if a package is needed that is not installed.
-
-    Example:
-    >>> with open("a.xz", "wb") as file, packed(file, "a.xz") as text:
-    ...     size = text.write(b"ein Hund")
-    >>> lzma.open("a.xz").read()
-    b'ein Hund'
+    The ends are `.gz`, `.xz`, `.zst` and `.bz2`; with another one the file is
+    written as it is.
     """
     compression = _ENDINGS.get(Path(name).suffix.lower())
     if compression is None:

@@ -29,15 +29,9 @@ _BETWEEN = f" {CONTEXT_MARK} "
 class ContextWindow:
     """The last sentences of the document that is read.
 
-    Args:
-        size: How many sentences before each one are its context.
-        tags: Those that a sentence may begin with. Its own stands before its
-            context, and the context has none.
-
-    Example:
-    >>> window = ContextWindow(1)
-    >>> [window.take(text) for text in ("a", "b", "", "c")]
-    ['a', 'a <sep> b', '', 'c']
+    The context of a sentence is the `size` sentences before it. A sentence
+    may begin with one of `tags`, which then stands before its context; the
+    context has none.
     """
 
     def __init__(self, size: int, tags: Collection[str] = ()):
@@ -133,12 +127,7 @@ def without_context(text: str, tags: Collection[str] = ()) -> str:
 
 
 def mark_id(tokenizer: "Tokenizer") -> int | None:
-    """Returns the id of the mark, or `None` if a tokenizer has none.
-
-    Example:
-    >>> mark_id(source_tokenizer) is None
-    True
-    """
+    """Returns the id of the mark, or `None` if a tokenizer has none."""
     # A tokenizer of the user's own need not have such symbols.
     if CONTEXT_MARK not in getattr(tokenizer, "user_defined_symbols", ()):
         return None
@@ -146,12 +135,7 @@ def mark_id(tokenizer: "Tokenizer") -> int | None:
 
 
 def tag_length(tokenizer: "Tokenizer", tag: str | None) -> int:
-    """Returns how many ids of a sentence are its tag.
-
-    Example:
-    >>> tag_length(source_tokenizer, None)
-    0
-    """
+    """Returns how many ids of a sentence are its tag."""
     if tag is None:
         return 0
     texts = [tagged_text(CONTEXT_MARK, tag), CONTEXT_MARK]
@@ -164,18 +148,9 @@ def shorten_context(
 ) -> np.ndarray:
     """Leaves out the first sentences of a context that is too long.
 
-    Args:
-        ids: The ids of a sentence in context, without special ids.
-        most: How many there may be.
-        mark: The id of the mark.
-        first: Number of ids that are kept in any case, such as a tag.
-
-    Returns:
-        The ids; more than `most` if the last sentence alone has more.
-
-    Example:
-    >>> shorten_context(np.array([5, 9, 6, 9, 7]), 4, mark=9).tolist()
-    [6, 9, 7]
+    `ids` are those of a sentence in context, without special ids, and `mark` is
+    the id of the mark. The `first` ids, such as a tag, are kept in any case.
+    More than `most` are left if the last sentence alone has more.
     """
     if len(ids) <= most:
         return ids

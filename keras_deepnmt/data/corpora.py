@@ -203,13 +203,6 @@ class LineReader:
     pipe, such as `<(zcat a.gz)` in a shell, is first copied to a temporary
     file, see `PipeCopy`. A missing, empty or unreadable file raises a
     `UserError`, and so does one that unpacks to more than `Limits` allow.
-
-    Example:
-    >>> import gzip
-    >>> written = Path("train.de.gz").write_bytes(gzip.compress(b"ein Hund"))
-    >>> reader = LineReader("train.de.gz")
-    >>> list(reader), reader.lines
-    ([b'ein Hund'], 1)
     """
 
     def __init__(self, path: str | Path):
@@ -277,11 +270,7 @@ class LineReader:
             yield rest
 
     def blocks(self) -> Iterator[bytes]:
-        """Iterates over the unpacked content as it is, in pieces.
-
-        Raises:
-            UserError: if it is empty, damaged or too large.
-        """
+        """Iterates over the unpacked content as it is, in pieces."""
         is_empty, compression = True, None
         try:
             with unpacked(self._file, self.path) as (raw, file, compression):
@@ -320,15 +309,7 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
 
 
 def undecodable_line(error: UnicodeDecodeError, path: Path, number: int) -> str:
-    r"""Says which byte of a line is not UTF-8, in a sentence.
-
-    Example:
-    >>> try:
-    ...     b"f\xfcr".decode()
-    ... except UnicodeDecodeError as error:
-    ...     undecodable_line(error, "a.de", 7)
-    'a.de, line 7: not UTF-8 (byte 2 of the line is 0xfc).'
-    """
+    """Says which byte of a line is not UTF-8, in a sentence."""
     return (
         f"{path}, line {number}: not UTF-8 (byte {error.start + 1} of the line "
         f"is 0x{error.object[error.start]:02x})."
@@ -341,13 +322,6 @@ def aligned_lines(
     """Iterates over pairs of lines of two files.
 
     Raises a `UserError` if one file has more lines than the other.
-
-    Example:
-    >>> written = Path("train.en").write_text("a dog")
-    >>> written = Path("train.de").write_text("ein Hund")
-    >>> sides = LineReader("train.en"), LineReader("train.de")
-    >>> list(aligned_lines(*sides))
-    [(b'a dog', b'ein Hund')]
     """
     for pair in itertools.zip_longest(source, target):
         if pair[0] is None or pair[1] is None:

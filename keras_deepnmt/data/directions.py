@@ -29,22 +29,8 @@ class Direction(NamedTuple):
 class Directions:
     """Those of all training corpora of a model.
 
-    Args:
-        directions: for each its `source`, `target` and `tag`, as run.json has
-            them.
-
-    Attributes:
-        known: those whose languages are known.
-
-    Example:
-    >>> both = Directions(
-    ...     [
-    ...         {"source": "de", "target": "en", "tag": "<2en>"},
-    ...         {"source": "en", "target": "de", "tag": "<2de>"},
-    ...     ]
-    ... )
-    >>> both.targets, both.tag_of("de")
-    (('en', 'de'), '<2de>')
+    Each has its `source`, `target` and `tag`, as run.json has them. `known` are
+    those whose languages are known.
 
     Reference:
         - [Johnson et al., 2017](https://arxiv.org/abs/1611.04558).
@@ -74,16 +60,8 @@ class Directions:
         """Returns the tag for translations into a language.
 
         It is also that of pairs of languages that no training corpus had.
-
-        Args:
-            target: code of the language.
-
-        Returns:
-            The tag, or `None` if sources need none.
-
-        Raises:
-            UserError: if the model has not learned this language, or its
-                training text has several tags for it.
+        `None` means that sources need none. A language with several tags is
+        refused, and so is one that the model has not learned.
         """
         tags = {one.tag: None for one in self.known if one.target == target}
         if len(tags) == 1:

@@ -32,12 +32,10 @@ _OTHER, _SPACE, _UPPER, _LOWER, _NEUTRAL = range(5)
 class CaseInGraph:
     """Does in a graph what `FactoredCase` does in Python.
 
-    Args:
-        fixed_pattern: a regular expression of what no symbol may be inserted
-            into; empty for nothing.
-        loose_pattern: the same, in upper, lower or mixed case.
-        mark: what stands between the sentences of a text, which are texts by
-            themselves; empty for nothing.
+    `fixed_pattern` is a regular expression of what no symbol may be inserted
+    into, and `loose_pattern` the same in upper, lower or mixed case. `mark`
+    stands between the sentences of a text, which are texts by themselves. Where
+    there is nothing of the kind, an argument is empty.
     """
 
     def __init__(self, fixed_pattern: str, loose_pattern: str, mark: str = ""):

@@ -19,14 +19,8 @@ _UNKNOWN_MARK = "\0"
 class GraphTokenizer(tf.Module):
     """Does in a graph what a `Tokenizer` does in Python.
 
-    Args:
-        proto: a serialized SentencePiece model.
-        steps: what is done to a text before and after it.
-
-    Example:
-    >>> in_graph = GraphTokenizer(tokenizer.proto, tokenizer.steps)
-    >>> in_graph.detokenize(in_graph.tokenize(tf.constant(["ein Hund"])))
-    <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'ein Hund'], ...)>
+    `proto` is a serialized SentencePiece model, and `steps` are what is done to
+    a text before and after it.
     """
 
     def __init__(self, proto: bytes, steps: Sequence[TextStep]):
@@ -90,12 +84,9 @@ class GraphTokenizer(tf.Module):
     def detokenize_given(self, ids: tf.Tensor, given: tf.Tensor) -> tf.Tensor:
         """Converts rows of ids to texts, where strings stand for tokens.
 
-        Args:
-            ids: int32 tensor `(B, M)`; special ids are left out.
-            given: string tensor `(B, M)`, empty where the token is meant.
-
-        Returns:
-            String tensor `(B,)`, as SentencePiece would join the pieces.
+        `ids` is int32 `(B, M)`, and its special ids are left out; `given` is
+        strings `(B, M)`, empty where the token is meant. The texts, `(B,)`, are
+        as SentencePiece would join the pieces.
         """
         spec = self._model.normalizer_spec
         surface = self._model.trainer_spec.unk_surface

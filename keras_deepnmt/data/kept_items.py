@@ -103,15 +103,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 def find_kept_items(text: str) -> list[KeptItem]:
     """Finds the items of a text, which do not overlap, in order.
 
-    Args:
-        text: One line or more.
-
-    Returns:
-        The items.
-
-    Example:
-    >>> [item.text for item in find_kept_items("Hallo <b>{name}</b>, z.B.")]
-    ['<b>', '{name}', '</b>']
+    The text may have several lines.
     """
     if not _PERHAPS.search(text):
         return []

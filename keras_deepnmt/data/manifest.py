@@ -70,15 +70,7 @@ class _Manifest(TypedDict):
 
 
 def write_manifest(directory: str | Path, manifest: dict):
-    """Writes the manifest; a folder with a manifest is complete.
-
-    Example:
-    >>> write_manifest(".", {"format": 0})
-    >>> read_manifest(".")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: manifest.json: the format must be 1...
-    """
+    """Writes the manifest; a folder with a manifest is complete."""
     write_json(Path(directory) / MANIFEST_FILE, manifest)
 
 
@@ -117,11 +109,6 @@ def listed_files(manifest: dict) -> dict[str, dict[str, int | str]]:
 
     The manifest of an earlier version has no such table, but the hashes of
     tokenizers, shards, shortlists and the texts of held-out splits.
-
-    Example:
-    >>> manifest = {"tokenizer": {"source": "0" * 64}, "splits": {}}
-    >>> list(listed_files(manifest))
-    ['tokenizer/source.model']
     """
     if "files" in manifest:
         return manifest["files"]
@@ -132,12 +119,7 @@ def listed_files(manifest: dict) -> dict[str, dict[str, int | str]]:
 
 
 def written_hashes(manifest: dict) -> dict[str, str]:
-    """Returns the SHA-256 of files by name, noted as they were written.
-
-    Example:
-    >>> written_hashes({"tokenizer": {"source": "0"}, "splits": {}})
-    {'tokenizer/source.model': '0'}
-    """
+    """Returns the SHA-256 of files by name, noted as they were written."""
     expected = {
         f"tokenizer/{side}.model": sha256
         for side, sha256 in manifest["tokenizer"].items()
@@ -155,12 +137,7 @@ def written_hashes(manifest: dict) -> dict[str, str]:
 
 
 def text_file(split: str, side: str) -> str:
-    """Returns the name of the file with a held-out split's text.
-
-    Example:
-    >>> text_file("valid", "source")
-    'valid.source.txt'
-    """
+    """Returns the name of the file with a held-out split's text."""
     return f"{split}.{side}.txt"
 
 
@@ -168,11 +145,6 @@ def row_weights(manifest: dict) -> np.ndarray | None:
     """Returns the float32 weight of each training row, or `None` if all are 1.
 
     A weight says how often a row is drawn per epoch, on average.
-
-    Example:
-    >>> corpora = [{"split": "train", "rows": [0, 2], "weight": 2.0}]
-    >>> row_weights({"corpora": corpora}).tolist()
-    [2.0, 2.0]
     """
     corpora = training_corpora(manifest)
     by_corpus = corpus_weights(manifest)
@@ -185,12 +157,7 @@ def row_weights(manifest: dict) -> np.ndarray | None:
 
 
 def training_corpora(manifest: dict) -> list[dict]:
-    """Returns the entries of the training corpora.
-
-    Example:
-    >>> training_corpora({"corpora": [{"split": "valid"}]})
-    []
-    """
+    """Returns the entries of the training corpora."""
     return [c for c in manifest["corpora"] if c["split"] == "train"]
 
 
@@ -200,16 +167,6 @@ def corpus_weights(manifest: dict) -> list[float]:
     With a temperature T (`data.temperature`), a corpus of n pairs with the
     weight w is drawn with a probability proportional to `w n^(1/T)`
     (Arivazhagan et al., 2019), and an epoch has as many pairs as without.
-
-    Example:
-    >>> corpora = [
-    ...     {"split": "train", "rows": [0, 16], "weight": 1.0},
-    ...     {"split": "train", "rows": [16, 20], "weight": 1.0},
-    ... ]
-    >>> options = {"temperature": 2.0}
-    >>> weights = corpus_weights({"corpora": corpora, "options": options})
-    >>> [round(weight, 3) for weight in weights]  # 2 to 1, of 20 pairs
-    [0.833, 1.667]
 
     Reference:
         - [Arivazhagan et al., 2019](https://arxiv.org/abs/1907.05019).
@@ -234,11 +191,7 @@ def corpus_weights(manifest: dict) -> list[float]:
 
 
 def describe_manifest(manifest: dict) -> str:
-    """Describes in a few lines how many pairs were read, left out and kept.
-
-    Example:
-    >>> print(describe_manifest(read_manifest("prepared")))
-    """
+    """Describes in a few lines how many pairs were read, left out and kept."""
     lines = []
     for split, counts in manifest["filters"].items():
         left_out = [
@@ -304,12 +257,7 @@ def describe_shares(manifest: dict) -> list[str]:
 
 
 def describe_extension(manifest: dict) -> list[str]:
-    """Describes in a line per side what was added to given tokenizers.
-
-    Example:
-    >>> describe_extension({})
-    []
-    """
+    """Describes in a line per side what was added to given tokenizers."""
     lines = []
     for side, added in manifest.get("extension", {}).items():
         characters, merges = added["characters"], added["merges"]
@@ -342,14 +290,7 @@ def _unknown(tokens: dict) -> str:
 
 
 def leakage_warnings(manifest: dict) -> list[str]:
-    """Returns one warning per pair of splits that share source sentences.
-
-    Example:
-    >>> leakage = {"train_test": 2, "train_test_source": 3}
-    >>> splits = {"test": {"pairs": 10}}
-    >>> leakage_warnings({"leakage": leakage, "splits": splits})
-    ['3 of 10 test sources are in train too, 2 of them with the same target.']
-    """
+    """Returns one warning per pair of splits that share source sentences."""
     warnings = []
     for name, pairs in manifest["leakage"].items():
         sources = manifest["leakage"].get(f"{name}_source")

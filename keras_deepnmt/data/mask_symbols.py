@@ -12,32 +12,14 @@ if TYPE_CHECKING:
 
 
 def mask_symbol(number: int) -> str:
-    """Returns the symbol with a number, from 1.
-
-    Example:
-    >>> mask_symbol(1)
-    '⟪1⟫'
-    """
+    """Returns the symbol with a number, from 1."""
     return f"⟪{number}⟫"
 
 
 def mask_symbols(*tokenizers: "Tokenizer") -> list[str]:
     """Returns the symbols that all of these tokenizers have.
 
-    Args:
-        *tokenizers: One or more.
-
-    Returns:
-        `⟪1⟫` and those that follow it, as far as none is missing.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> symbols = ["⟪1⟫", "⟪2⟫", "⟪4⟫"]
-    >>> tokenizer = train_tokenizer(
-    ...     ["ein Hund"] * 5, "de.model", 17, user_defined_symbols=symbols
-    ... )
-    >>> mask_symbols(tokenizer)
-    ['⟪1⟫', '⟪2⟫']
+    They are `⟪1⟫` and those that follow it, as far as none is missing.
     """
     common = set.intersection(
         *(set(tokenizer.user_defined_symbols) for tokenizer in tokenizers)

@@ -63,13 +63,7 @@ class MergeOptions(pydantic.BaseModel, extra="forbid"):
 
 
 class MergeCodes:
-    """Cuts words as subword-nmt does.
-
-    Example:
-    >>> codes = MergeCodes(MergeOptions(codes=["i n</w>"], version="0.2"))
-    >>> [token for token, *_ in codes.cut("ein")]
-    ['e@@', 'in']
-    """
+    """Cuts words as subword-nmt does."""
 
     def __init__(self, options: MergeOptions):
         self.options = options
@@ -102,10 +96,9 @@ class MergeCodes:
     ) -> list[Token]:
         """Returns the tokens of a piece to which merges have led.
 
-        Args:
-            piece: the piece, without a separator or the mark of a word's end.
-            is_last: whether it is the last one of its word.
-            is_word: whether it is a word of one character, which stays.
+        The piece has no separator and no mark of a word's end. `is_last` says
+        whether it is the last one of its word, and `is_word` whether it is a
+        word of one character, which stays.
         """
         parts = [piece] if is_word else self._split_back(piece, is_last)
         found, begin = [], 0

@@ -17,11 +17,7 @@ _NEVER = np.iinfo("int32").max
 
 
 class MergesInGraph:
-    """Does in a graph what `MergeStep.before` does in Python.
-
-    Args:
-        codes: how words are cut.
-    """
+    """Does in a graph what `MergeStep.before` does in Python."""
 
     def __init__(self, codes: MergeCodes):
         self._options = codes.options

@@ -55,12 +55,6 @@ def reorder_special_ids(proto: bytes, origin: str | Path) -> bytes:
     only the ids change. A model that already has these ids is returned
     unchanged. Raises a `UserError` that names `origin` if the bytes are not a
     model or a piece that cannot be added is missing.
-
-    Example:
-    >>> reorder_special_ids(b"something else", "notes.txt")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: notes.txt: not a SentencePiece model...
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:
@@ -139,16 +133,8 @@ def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
     has its text when ids are joined. A piece of the model that the list lacks
     gets an id after all of these, which is read as the unknown token.
 
-    Args:
-        proto: The serialized model.
-        pieces: The vocabulary. The first four are the padding, the unknown, the
-            begin and the end piece.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> proto = train_tokenizer(["ein Hund"] * 9, "rose.model", 14).proto
-    >>> size_of_model(with_vocabulary(proto, ["", "<unk>", "<s>", "</s>", "e"]))
-    5
+    The first four of `pieces` are the padding, the unknown, the begin and the
+    end piece.
     """
     kinds = model_pb2.ModelProto.SentencePiece
     special = (kinds.CONTROL, kinds.UNKNOWN, kinds.CONTROL, kinds.CONTROL)
@@ -186,20 +172,9 @@ def with_vocabulary(proto: bytes, pieces: Sequence[str]) -> bytes:
 def with_begin_symbol(proto: bytes, piece: str, origin: str | Path) -> bytes:
     """Returns a serialized model that reads a token before each text.
 
-    Args:
-        proto: The serialized model.
-        piece: The piece of this token. Its place is the place of the token.
-        origin: The model's name in errors.
-
-    Raises:
-        UserError: if the model's rule about spaces leaves no place for it.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> proto = train_tokenizer(["ein Hund"] * 9, "lily.model", 14).proto
-    >>> proto = with_vocabulary(proto, ["", "<unk>", "<s>", "</s>", "<b>"])
-    >>> len(with_begin_symbol(proto, "<b>", "lily.model")) > 0
-    True
+    The place of `piece` is the place of this token. `origin` names the model in
+    errors: a model is refused if its rule about spaces leaves no place for the
+    token.
     """
     model = model_pb2.ModelProto.FromString(proto)
     spec, symbol = model.normalizer_spec, BeginSymbol.symbol
@@ -225,9 +200,7 @@ def with_begin_symbol(proto: bytes, piece: str, origin: str | Path) -> bytes:
 def with_merges(proto: bytes, options: MergeOptions) -> bytes:
     """Returns a serialized model whose texts are cut by codes of subword-nmt.
 
-    Args:
-        proto: The serialized model, of the type `word`.
-        options: The codes, and how they cut a text.
+    `proto` is of the type `word`.
     """
     model = model_pb2.ModelProto.FromString(proto)
     name = MergeStep.name

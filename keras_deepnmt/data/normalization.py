@@ -39,17 +39,10 @@ _FIRST_PLANE = [chr(n) for n in range(1, 0x10000) if not 0xD800 <= n < 0xE000]
 
 
 class Normalization:
-    r"""A rule by which a text is rewritten before it is cut into pieces.
+    """A rule by which a text is rewritten before it is cut into pieces.
 
-    Args:
-        spec: A SentencePiece `NormalizerSpec` message.
-        steps: The `TextStep`s that come before the rule.
-
-    Example:
-    >>> load_normalization("nfkc").normalize(" ﬁne\tand\u00ad\u200b ｆｕｌｌ ")
-    'fine and full'
-    >>> load_normalization("nfc").normalize("u\u0308ber, …")
-    'über, …'
+    `spec` is a SentencePiece `NormalizerSpec` message, and the `steps` come
+    before its rule.
     """
 
     def __init__(self, spec, steps: Sequence[TextStep] = ()):
@@ -106,18 +99,10 @@ def load_normalization(
 ) -> Normalization:
     """Returns the rule of a name or of a file.
 
-    Args:
-        rule: One of `NORMALIZATIONS`, or the path of a file of rules.
-        case: How upper-case letters are read, one of `CASES`.
-        user_defined_symbols: The texts that always are one piece.
-
-    Raises:
-        UserError: if there is no such file, or a line of it is no rule.
-        ValueError: if `case` is unknown.
-
-    Example:
-    >>> load_normalization("identity").normalize("ﬁne  words")
-    'ﬁne words'
+    `rule` is one of `NORMALIZATIONS` or the path of a file of rules; a missing
+    file or a line that is no rule raises a `UserError`. `case`, one of `CASES`,
+    says how upper-case letters are read. `user_defined_symbols` are the texts
+    that always are one piece.
     """
     if case not in CASES:
         raise ValueError(

@@ -31,11 +31,6 @@ class OpenShards:
     open files of the whole process. At most three quarters of that limit are
     used. A shard that is not open is opened by `get`, which may close another
     one; it stays usable for whoever is reading it. Threads may share it.
-
-    Example:
-    >>> shards = OpenShards()
-    >>> len(shards)
-    0
     """
 
     def __init__(self):
@@ -51,11 +46,7 @@ class OpenShards:
         return len(self._readers)
 
     def get(self, owner: int, shard: int, file: Path) -> ArrayRecordReader:
-        """Returns the reader of a shard; `owner` and `shard` identify it.
-
-        Raises:
-            UserError: if the file cannot be opened or is damaged.
-        """
+        """Returns the reader of a shard; `owner` and `shard` identify it."""
         key = (owner, shard)
         with self._lock:
             reader = self._readers.get(key)
@@ -98,12 +89,7 @@ class OpenShards:
 
 
 def most_open() -> int:
-    """Returns how many shards this process may keep open, at least 1.
-
-    Example:
-    >>> 1 <= most_open() <= 2048
-    True
-    """
+    """Returns how many shards this process may keep open, at least 1."""
     if resource is None:
         return 256
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -113,12 +99,7 @@ def most_open() -> int:
 
 
 def open_shard(file: Path) -> ArrayRecordReader:
-    """Opens a shard.
-
-    Raises:
-        UserError: if it cannot be opened or is damaged; the message has the
-            cause.
-    """
+    """Opens a shard, or says in a `UserError` why it cannot be opened."""
     try:
         reader = ArrayRecordReader(
             str(file),

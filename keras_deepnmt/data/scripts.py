@@ -78,16 +78,9 @@ _LEAST_SHARE = 0.1
 def script_of_language(language: str) -> str | None:
     """Names the script of a language that needs a tokenizer of its own.
 
-    Args:
-        language: Code such as `"zh"`, `"zh-TW"`, `"zho_Hant"` or `"jpn"`. A
-            code of the script decides, if there is one.
-
-    Returns:
-        A key of `WITHOUT_SPACES` or `"Korean"`; `None` for all others.
-
-    Example:
-    >>> script_of_language("zh-Hant"), script_of_language("zh-Latn")
-    ('Chinese', None)
+    It is a key of `WITHOUT_SPACES` or `"Korean"`, and `None` for all others. A
+    language is a code such as `"zh"`, `"zh-TW"`, `"zho_Hant"` or `"jpn"`, in
+    which a code of the script decides, if there is one.
     """
     first, *others = language.lower().replace("_", "-").split("-")
     for code in others:
@@ -112,10 +105,6 @@ def is_written_with_spaces(language: str | None) -> bool:
     """Whether a language is known to have spaces between its words.
 
     False without a language, and for a text that is not a language code.
-
-    Example:
-    >>> [is_written_with_spaces(code) for code in ("de", "ko", "th", None)]
-    [True, True, False, False]
     """
     return is_language_code(language) and (
         script_of_language(language) in (None, KOREAN)
@@ -126,18 +115,8 @@ def detect_script(lines: Iterable[str]) -> str | None:
     """Names the script of a text if it needs a tokenizer of its own.
 
     The script must have more than half of the words; in scripts without spaces
-    each letter counts as a word.
-
-    Args:
-        lines: Lines of the text. The first 2,000 are read.
-
-    Returns:
-        A key of `WITHOUT_SPACES` or `"Korean"`; `None` for all others.
-
-    Example:
-    >>> texts = "我買了一個 iPhone。", "東京に住んでいます。", "a 東京 b c"
-    >>> [detect_script([text]) for text in texts]
-    ['Chinese', 'Japanese', None]
+    each letter counts as a word. The first 2,000 lines are read. The script is
+    a key of `WITHOUT_SPACES` or `"Korean"`, and `None` for all others.
     """
     counts: Counter[str] = Counter()
     for line in itertools.islice(lines, _LINES_TO_READ):
@@ -158,11 +137,7 @@ def detect_script(lines: Iterable[str]) -> str | None:
 def detect_script_without_spaces(lines: Iterable[str]) -> str | None:
     """Names the script of a text if it has no spaces between words.
 
-    Args:
-        lines: as in `detect_script`.
-
-    Returns:
-        A key of `WITHOUT_SPACES`; `None` for all other scripts.
+    It is a key of `WITHOUT_SPACES`, and `None` for all other scripts.
 
     Example:
     >>> texts = "我买了", "저는 집에"

@@ -43,19 +43,8 @@ def tag_tree(tags: Sequence[KeptItem]) -> list[TagNode]:
     """Pairs opening tags with closing ones.
 
     A tag without a partner is a single one. Where two pairs cross, the one that
-    closes last has no partner.
-
-    Args:
-        tags: The tags of a text, in order.
-
-    Returns:
-        The tags that no pair encloses, in order.
-
-    Example:
-    >>> from keras_deepnmt.data.kept_items import find_kept_items
-    >>> (pair,) = tag_tree(find_kept_items("<b>a <br/></b>"))
-    >>> pair.closing.text, pair.children[0].opening.text
-    ('</b>', '<br/>')
+    closes last has no partner. The result has the tags that no pair
+    encloses, in order.
     """
     top: list[TagNode] = []
     open_nodes: list[TagNode] = []

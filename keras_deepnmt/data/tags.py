@@ -27,15 +27,8 @@ _MOST_LISTED = 20
 def check_tag(tag: str) -> None:
     """Refuses a text that cannot be a tag.
 
-    Raises:
-        UserError: if it is empty, has white space or a character that cannot
-            be seen, or is the name of a special token.
-
-    Example:
-    >>> check_tag("2 de")
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: `tag` must be a text without white space...
+    Such a text is empty, has white space or a character that cannot be seen, or
+    is the name of a special token.
     """
     is_visible = tag.isprintable() and tag.split() == [tag]
     if not is_visible or _SPACE_MARK in tag or tag in _TAKEN:
@@ -104,12 +97,7 @@ def split_tags(
 ) -> tuple[list[str], list[str | None]]:
     """Takes the tags off texts that begin with one of some tags.
 
-    Returns:
-        The texts without them, and the tag of each, or `None`.
-
-    Example:
-    >>> split_tags(["<2de> a dog", "a cat"], ["<2de>"])
-    (['a dog', 'a cat'], ['<2de>', None])
+    Returns the texts without them, and the tag of each, or `None`.
     """
     known = frozenset(tags)
     texts = list(texts)
@@ -118,12 +106,7 @@ def split_tags(
 
 
 def without_beginning(text: str, tag: str | None) -> str:
-    """Returns a translation without the tag that it was made to begin with.
-
-    Example:
-    >>> without_beginning("<2de> ein Hund", "<2de>")
-    'ein Hund'
-    """
+    """Returns a translation without the tag that it was made to begin with."""
     if tag is None:
         return text
     return text.lstrip(" ").removeprefix(tag).removeprefix(" ")
@@ -135,10 +118,6 @@ def tagged_texts(
     """Returns texts with a tag before each that has tokens, if there is a tag.
 
     An empty sentence stays empty.
-
-    Example:
-    >>> tagged_texts(source_tokenizer, ["a dog", " "], "<2de>")
-    ['<2de> a dog', ' ']
     """
     if tag is None:
         return list(texts)
@@ -153,9 +132,8 @@ def check_has_tag(
 ) -> None:
     """Refuses a tag that is not one piece of the tokenizer of a side.
 
-    Raises:
-        UserError: if the tag is not a user-defined symbol of the tokenizer.
-            The message ends with the `remedy` and the symbols that it has.
+    The message names the user-defined symbols that this tokenizer has, and ends
+    with the `remedy`.
     """
     symbols = tokenizer.user_defined_symbols
     if tag in symbols:
@@ -173,12 +151,8 @@ def check_has_tag(
 def tags_of_corpora(tags: Iterable[str | None]) -> list[str | None]:
     """Lists the tags of the training corpora, each once, in order.
 
-    Args:
-        tags: The tag of each corpus; `None` for one without.
-
-    Returns:
-        The tags, and `None` where a corpus has none; empty if no corpus has a
-        tag.
+    `None` is the tag of a corpus without one. The list is empty if no corpus
+    has a tag.
 
     Example:
     >>> tags_of_corpora(["<2de>", None, "<2de>"]), tags_of_corpora([None])

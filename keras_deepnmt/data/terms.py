@@ -52,12 +52,7 @@ def marked_translations(text: str) -> list[str]:
 def check_has_term_marks(tokenizer: "Tokenizer", asked_by: str) -> None:
     """Refuses a source tokenizer that divides the marks of terms.
 
-    Args:
-        tokenizer: of the source.
-        asked_by: what needs them, for the message.
-
-    Raises:
-        UserError: if a mark is not a user-defined symbol of the tokenizer.
+    `asked_by` is what needs them, for the message.
     """
     missing = set(TERM_MARKS) - set(tokenizer.user_defined_symbols)
     if missing:

@@ -53,20 +53,7 @@ def refuse_other_formats(sides: Sequence[LineReader]) -> None:
     Arrow and other files with many bytes of zero, each plain or compressed.
     They are recognized by how they begin. Since the sentences of one side may
     be JSON, a file of JSON must have such a name, or both sides must be JSON.
-
-    Args:
-        sides: The source and the target side of a corpus.
-
-    Raises:
-        UserError: that names the format, and says how to get text files.
-
-    Example:
-    >>> from pathlib import Path
-    >>> written = Path("memory.txt").write_text("<tmx version='1.4'><body>")
-    >>> refuse_other_formats([LineReader("memory.txt")])
-    Traceback (most recent call last):
-    ...
-    keras_deepnmt.errors.UserError: memory.txt: is a TMX file, but `source`...
+    `sides` are the source and the target side of a corpus.
     """
     heads = {side.path: side.head(_HEAD_BYTES) for side in sides}
     for path, head in heads.items():

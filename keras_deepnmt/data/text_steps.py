@@ -100,11 +100,6 @@ class BeginSymbol(TextStep):
     For models whose encoder reads a begin token. The tokenizer must have the
     symbol as a piece with the space, see `model_files.with_begin_symbol`. A
     text of spaces alone stays as it is.
-
-    Example:
-    >>> step = BeginSymbol()
-    >>> step.after(step.before("ein Hund")), step.places("ein")
-    ('ein Hund', [0, 0, 0, 1, 2, 3])
     """
 
     name = "begin_symbol"
@@ -146,10 +141,6 @@ class DropLastSpace(TextStep):
 
     It belongs to every model with `treat_whitespace_as_suffix`, whose file says
     so without naming this step.
-
-    Example:
-    >>> DropLastSpace().after("ein Hund ")
-    'ein Hund'
     """
 
     def after(self, text: str) -> str:

@@ -28,21 +28,10 @@ def token_links(
     """Returns which tokens of a pair are linked if these words are.
 
     Each token of a source word is linked with each token of the target word.
-
-    Args:
-        tokenizers: of the source and of the target.
-        texts: the two texts.
-        links: words between white space, `(source word, target word)`, from 0.
-        starts: number of characters of a tag at the beginning of either text,
-            which is no word.
-
-    Returns:
-        uint16 array `(links, 2)`: target token and source token, in order.
-
-    Example:
-    >>> tokenizers = source_tokenizer, target_tokenizer
-    >>> token_links(tokenizers, ("a dog", "ein Hund"), [(1, 1)]).shape[1]
-    2
+    `links` are pairs of a source and a target word between white space,
+    numbered from 0. `starts` is the number of characters of a tag at the
+    beginning of either text, which is no word. Returns a uint16 array
+    `(links, 2)`: target token and source token, in order.
     """
     sides: list[dict[int, list[int]]] = []
     for tokenizer, text, begin in zip(tokenizers, texts, starts, strict=True):
@@ -64,17 +53,7 @@ def token_links(
 class LinkWriter:
     """Writes the links of pairs in order.
 
-    Args:
-        directory: Existing folder to write to.
-
-    Attributes:
-        pairs: number of pairs that have a link.
-
-    Example:
-    >>> with LinkWriter(".") as writer:
-    ...     writer.write(np.array([[0, 1]]))
-    >>> LinkStore(".", 1).read([0])[0].tolist()
-    [[0, 1]]
+    The folder must exist. `pairs` is the number of pairs that have a link.
     """
 
     def __init__(self, directory: str | Path):
@@ -106,14 +85,8 @@ class LinkWriter:
 class LinkStore:
     """Gives random access to the links of the training pairs.
 
-    Several threads may read at once.
-
-    Args:
-        directory: Folder a `LinkWriter` wrote to.
-        pairs: Number of training pairs.
-
-    Raises:
-        UserError: if the files are damaged or belong to other pairs.
+    Several threads may read at once. A `LinkWriter` wrote to the folder. Files
+    that are damaged or of another number of `pairs` are refused.
     """
 
     def __init__(self, directory: str | Path, pairs: int):
@@ -138,14 +111,7 @@ class LinkStore:
         self._links = np.memmap(file, "<u2", "r") if size else np.zeros(0, "u2")
 
     def read(self, rows: Sequence[int]) -> list[np.ndarray]:
-        """Reads the links of several rows.
-
-        Args:
-            rows: Row numbers in any order.
-
-        Returns:
-            For each row what `token_links` returned.
-        """
+        """Reads the links of several rows, which may be in any order."""
         found = []
         for row in rows:
             start = self._ends[row - 1] if row else 0

@@ -26,16 +26,9 @@ def with_aligned_terms(
 
     A word is marked with the words that it alone is aligned with, if these
     stand side by side; punctuation around it stays outside. There is at least
-    one mark, if there is such a word.
-
-    Args:
-        texts: the source and the target.
-        tokenizers: of the source and of the target.
-        links: linked tokens of these texts, as `token_links` returns them.
-        draw: returns numbers in [0, 1).
-
-    Returns:
-        The source; as it is if it has marks already, or no such word.
+    one mark, if there is such a word. A source that has marks already stays as
+    it is. `links` are as `token_links` returns them, and `draw` returns numbers
+    in [0, 1).
     """
     source, target = texts
     if any(mark in source for mark in TERM_MARKS):

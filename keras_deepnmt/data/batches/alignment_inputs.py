@@ -11,15 +11,8 @@ class AlignmentInputs(BatchTransform):
     """Gives the inputs of a batch the alignments of its pairs.
 
     `alignments`, uint8 `(B, T, S)`, is 1 where a target token and a source
-    token are linked. It must be the last transform: others change ids.
-
-    Args:
-        links: the links of the training pairs.
-        plan: the plan that tells which rows are in which batch.
-
-    Example:
-    >>> alignments = AlignmentInputs(data.links, plan)
-    >>> training_dataset(store, plan, transforms=[alignments])
+    token are linked. It must be the last transform: others change ids. `plan`
+    tells which rows are in which batch.
     """
 
     def __init__(self, links: LinkStore, plan: BatchPlan):

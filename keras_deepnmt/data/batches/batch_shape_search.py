@@ -51,15 +51,14 @@ class LengthTable:
     """Pairs by source and target length, and the costs of sets of corners.
 
     A corner holds 0-based indices into `sources` and `targets`, the lengths
-    that occur (or the upper edges of their bins).
+    that occur (or the upper edges of their bins). A side with more than
+    `most_lengths` different lengths has bins.
 
-    Args:
-        lengths: `(n, 2)` integers, source and target length of each pair.
-        batch_tokens: Maximum number of tokens on either side of a batch.
-        batch_multiple: The number of rows of a batch is a multiple of this.
-        weights: `(n,)` expected appearances of each pair in an epoch. Defaults
-            to one each.
-        most_lengths: More different lengths of a side than these are binned.
+    `lengths` are `(n, 2)` integers, source and target length of each pair, and
+    `weights`, `(n,)`, the expected appearances of each pair in an epoch, by
+    default one. A batch has at most `batch_tokens` tokens on either side. Its
+    number of rows is a multiple of `batch_multiple`, even if that exceeds the
+    limit.
 
     Example:
     >>> table = LengthTable(np.array([[2, 3], [4, 3]]), 100, 1)

@@ -64,10 +64,6 @@ def rows_for(
 
     It is a multiple of `batch_multiple` and at least `batch_multiple`, even if
     that exceeds the limit.
-
-    Example:
-    >>> rows_for(10, 12, batch_tokens=100, batch_multiple=2)
-    8
     """
     rows = batch_tokens // max(source_length, target_length)
     return max(batch_multiple, rows // batch_multiple * batch_multiple)
@@ -80,10 +76,6 @@ def shapes_for_updates(updates: int) -> int:
     share of padding is about proportional to 1 / k, so the time of compiling
     them and of computing the padding is shortest for a k proportional to
     `sqrt(updates)`; a compilation takes as long as some 100 updates.
-
-    Example:
-    >>> [shapes_for_updates(updates) for updates in (60, 1_000, 100_000)]
-    [1, 3, 16]
     """
     return min(
         MOST_SHAPES, max(1, math.isqrt(updates // tuned.COMPILATION_BATCHES))
@@ -151,11 +143,6 @@ def assign_batch_shapes(
     `lengths` are `(n, 2)` integers; the result is `(n,)` uint8, with
     `len(batch_shapes)` for a pair that is too long for all shapes. There may be
     255 shapes at most.
-
-    Example:
-    >>> batch_shapes = (BatchShape(8, 5, 5), BatchShape(4, 9, 9))
-    >>> assign_batch_shapes(np.array([[3, 6], [4, 5], [9, 10]]), batch_shapes)
-    array([1, 0, 2], dtype=uint8)
     """
     if not 1 <= len(batch_shapes) <= 255:
         raise ValueError(

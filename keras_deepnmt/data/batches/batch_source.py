@@ -24,11 +24,6 @@ def make_batch(
 
     Returns `({"source_ids", "target_ids"}, labels)`, int32 of shapes `(B, S)`,
     `(B, T)` and `(B, T)`; missing rows are all padding.
-
-    Example:
-    >>> inputs, labels = make_batch(BatchShape(1, 3, 4), [([7, 8], [9])])
-    >>> inputs["source_ids"], inputs["target_ids"], labels
-    (array([[7, 8, 3]]...), array([[2, 9, 0, 0]]...), array([[9, 3, 0, 0]]...))
     """
     if len(pairs) > batch_shape.batch_size:
         raise ValueError(
@@ -64,11 +59,7 @@ def make_batch(
 def read_pairs(
     store: PairStore, plan: BatchPlan, step: int
 ) -> tuple[BatchShape, list[tuple[np.ndarray, np.ndarray]]]:
-    """Reads the batch shape and the pairs of a step, without special ids.
-
-    Example:
-    >>> batch_shape, pairs = read_pairs(store, plan, step=5)
-    """
+    """Reads the batch shape and the pairs of a step, without special ids."""
     batch_shape, rows = plan.batch(step)
     return batch_shape, store.read(rows)
 
@@ -79,9 +70,6 @@ class BatchSource:
     Element `i` is the batch of step `start_step + i`. Its rows are read
     together, which is ten times as fast as one by one. `num_steps=None` means
     no end; `transforms` are applied in order.
-
-    Example:
-    >>> inputs, labels = BatchSource(store, plan)[0]
     """
 
     def __init__(

@@ -13,24 +13,11 @@ class ContinuedPlan(BatchPlan):
 
     The rows that the other plan has left in its epoch come first, in the batch
     shapes of this plan; then whole epochs follow. So each pair is still used
-    once in each epoch, whatever the update. The batch of any step is a
-    function of both plans and of that update, so training resumes from it
-    alone. Steps before the update have the batches of the other plan, which
-    may be a continued one, too.
-
-    Args:
-        earlier: The plan of the updates before.
-        start_step: Number of updates made with it.
-        lengths: As in `BatchPlan`.
-        batch_shapes: The batch shapes from then on.
-        weights: As in `BatchPlan`.
-
-    Example:
-    >>> lengths = np.array([[4, 4]] * 6)
-    >>> earlier = BatchPlan(lengths, [BatchShape(2, 4, 4)], seed=1)
-    >>> plan = ContinuedPlan(earlier, 1, lengths, [BatchShape(4, 4, 4)])
-    >>> [len(plan.batch(step)[1]) for step in range(4)]
-    [2, 4, 3, 3]
+    once in each epoch, whatever the update. The batch of any step is a function
+    of both plans and of that update, so training resumes from it alone. Steps
+    before the update have the batches of the other plan, which may be a
+    continued one, too. `start_step` is the number of updates made with
+    `earlier`.
     """
 
     def __init__(

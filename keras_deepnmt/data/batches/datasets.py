@@ -31,10 +31,6 @@ def clear_data_errors():
 
     TensorFlow turns an error in a dataset into an `InvalidArgumentError` with
     the whole traceback; this raises the `UserError` quoted in it.
-
-    Example:
-    >>> with clear_data_errors():
-    ...     model.fit(training_dataset(store, plan, num_steps=100))
     """
     try:
         yield
@@ -107,9 +103,6 @@ def plan_dataset(store: PairStore, plan: BatchPlan):
     """Returns a dataset of one epoch of a plan, without transforms.
 
     It is a `tf.data.Dataset` on TensorFlow, otherwise a Grain dataset.
-
-    Example:
-    >>> plan_dataset(store, validation_plan(store.lengths, batch_shapes))
     """
     return training_dataset(store, plan, 0, plan.batches_per_epoch)
 
@@ -127,11 +120,6 @@ def validation_plan(
 
     With `num_validations`, the number of times that the plan is used, shapes
     are left out whose compilation would cost more than the padding they save.
-
-    Example:
-    >>> plan = validation_plan(np.array([[9, 9]]), [BatchShape(6, 4, 4)])
-    >>> plan.batch_shapes[-1]
-    BatchShape(batch_size=2, source_length=9, target_length=9)
     """
     batch_shapes = tuple(batch_shapes)
     outside = assign_batch_shapes(lengths, batch_shapes) == len(batch_shapes)

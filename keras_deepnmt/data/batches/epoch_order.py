@@ -11,10 +11,6 @@ def draw_bits(size: int, seed: int, *stream: int) -> np.ndarray:
     """Draws `size` uint64 numbers that depend only on the seed and the stream.
 
     `stream` are non-negative integers that identify the purpose of the draw.
-
-    Example:
-    >>> draw_bits(3, 1, 5).tolist() == draw_bits(3, 1, 5).tolist()
-    True
     """
     sequence = np.random.SeedSequence(seed, spawn_key=stream)
     return np.random.Philox(sequence).random_raw(size)
@@ -24,10 +20,6 @@ def shuffled_order(size: int, seed: int, *stream: int) -> np.ndarray:
     """Returns the integers below `size` in a seeded random order, as int64.
 
     `stream` are non-negative integers that identify the purpose of the order.
-
-    Example:
-    >>> sorted(shuffled_order(3, 1, 5).tolist())
-    [0, 1, 2]
     """
     return np.argsort(draw_bits(size, seed, *stream), kind="stable")
 
@@ -41,10 +33,6 @@ def weighted_repeats(
     is the floor or the ceiling of its weight, and equals its weight on average:
     after one random offset, a row's count is the number of integers in its
     interval of the cumulative weights.
-
-    Example:
-    >>> weighted_repeats(np.array([2.0, 0.0, 1.0]), 3, 7).tolist()
-    [2, 0, 1]
     """
     ends = np.cumsum(weights, dtype="float64")
     if len(ends) == 0 or ends[-1] == 0:

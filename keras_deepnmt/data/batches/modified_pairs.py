@@ -52,16 +52,8 @@ def _keep_symbols(change, text, symbols):
 def with_typos(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
     """Returns a text with typing errors in about a tenth of its words.
 
-    There is at least one, if a word has four letters or more.
-
-    Args:
-        text: the text.
-        draw: returns numbers in [0, 1).
-        symbols: texts that stay as they are.
-
-    Example:
-    >>> with_typos("a little dog", iter([0.1, 0.0, 0.0]).__next__)
-    'a ilttle dog'
+    There is at least one, if a word has four letters or more. `draw` returns
+    numbers in [0, 1), and words with one of `symbols` stay as they are.
     """
     spans = [
         match.span()
@@ -85,22 +77,12 @@ def with_typos(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
 
 
 def in_capitals(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
-    """Returns a text in capitals.
-
-    Example:
-    >>> in_capitals("ein <1> Hund", None, ["<1>"])
-    'EIN <1> HUND'
-    """
+    """Returns a text in capitals, except for the `symbols` in it."""
     return _keep_symbols(str.upper, text, symbols)
 
 
 def in_title_case(text: str, draw: Draw, symbols: Sequence[str] = ()) -> str:
-    """Returns a text whose words begin with a capital.
-
-    Example:
-    >>> in_title_case("ein Hund", None)
-    'Ein Hund'
-    """
+    """Begins each word of a text, except for its `symbols`, with a capital."""
     return _keep_symbols(lambda w: w[:1].title() + w[1:], text, symbols)
 
 
@@ -131,12 +113,6 @@ class ModifiedPairs:
     Attributes:
         lengths: as in `PairStore`, of all rows; estimates for those that are
             changed, which most of them do not exceed.
-
-    Example:
-    >>> ends = [len(store)]
-    >>> pairs = ModifiedPairs(store, tokenizers, ["merge"], ends, 99, [])
-    >>> len(pairs) == 2 * len(store)
-    True
     """
 
     def __init__(
@@ -170,9 +146,8 @@ class ModifiedPairs:
     ) -> np.ndarray:
         """Returns the weight of each row.
 
-        Args:
-            weights: those of the rows of the store; `None` for 1 each.
-            shares: the share of the pairs that each modifier changes.
+        `weights` are those of the rows of the store, `None` for 1 each, and
+        `shares` the share of the pairs that each modifier changes.
         """
         if weights is None:
             weights = np.ones(len(self._store), "float32")
@@ -324,16 +299,7 @@ class Modification(BatchTransform):
     """Changes the pairs of a batch as the modifiers of their rows do.
 
     A pair that has no room in its batch is drawn again, a few times, and then
-    stays as it is.
-
-    Args:
-        pairs: the `ModifiedPairs` that the batches are read from.
-        plan: the plan that tells which rows are in which batch.
-        seed: non-negative integer.
-
-    Example:
-    >>> changes = Modification(pairs, plan, seed=1)
-    >>> training_dataset(pairs, plan, transforms=[changes])
+    stays as it is. `plan` tells which rows are in which batch.
     """
 
     def __init__(

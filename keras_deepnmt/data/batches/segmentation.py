@@ -37,14 +37,6 @@ class RandomSegmentation:
     `alpha` is the probability of skipping a merge for BPE, and the exponent of
     a segmentation's probability for unigram. A `UserError` refuses codes of
     subword-nmt.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> tokenizer = train_tokenizer(["ein Hund"] * 9, "rose.model", 14)
-    >>> segmentation = RandomSegmentation(tokenizer, alpha=1.0)
-    >>> ids = segmentation.draw(tokenizer.encode(["ein Hund"])[0], seed=7)
-    >>> tokenizer.pieces(ids)
-    ['▁', 'e', 'i', 'n', '▁', 'H', 'u', 'n', 'd']
     """
 
     def __init__(self, tokenizer: Tokenizer, alpha: float):

@@ -21,22 +21,10 @@ class StagedPlan(BatchPlan):
     the step. All stages have the same batch shapes, so that none compiles
     anew.
 
-    Args:
-        lengths: As in `BatchPlan`.
-        batch_shapes: As in `BatchPlan`.
-        seed: As in `BatchPlan`. Each stage draws with another one that follows
-            from it.
-        weights: For each stage its weights of the rows, as in `BatchPlan`.
-        starts: The number of updates before each stage, as far as it is known;
-            at least 0 for the first one. The last of them goes on.
-
-    Example:
-    >>> lengths = np.array([[4, 4]] * 4)
-    >>> weights = [np.array([1, 1, 0, 0]), np.array([0, 0, 1, 1])]
-    >>> shapes = [BatchShape(2, 4, 4)]
-    >>> plan = StagedPlan(lengths, shapes, 1, weights, starts=[0, 3])
-    >>> [sorted(plan.batch(step)[1].tolist()) for step in (0, 2, 3, 9)]
-    [[0, 1], [0, 1], [2, 3], [2, 3]]
+    `weights` has the weights of the rows in each stage, as in `BatchPlan`.
+    `starts` has the number of updates before each stage, as far as it is known,
+    and at least the 0 of the first one; the last stage in it goes on. Each
+    later stage draws with another seed, which follows from `seed`.
     """
 
     def __init__(

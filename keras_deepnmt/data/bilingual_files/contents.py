@@ -157,12 +157,7 @@ class Part:
 
 
 def one_line(text: str) -> str:
-    r"""Returns a text with single spaces instead of white space of XML.
-
-    Example:
-    >>> one_line(" a\n  dog ")
-    'a dog'
-    """
+    """Returns a text with single spaces instead of white space of XML."""
     return _SPACES.sub(" ", text).strip(" ")
 
 
@@ -171,13 +166,7 @@ def read_content(
 ) -> Content:
     """Reads an element whose start tag was read, to its end tag.
 
-    Args:
-        xml: The file.
-        items: Its items, the next one of which is in the element.
-        element: The element.
-
-    Returns:
-        Its content.
+    `items` are those of `xml`, the next one of which is in the element.
     """
     content = Content(element, element.end)
     tokens = content.tokens
@@ -216,10 +205,8 @@ def make_parts(content: Content, keeps_spaces: bool = False) -> list[Part]:
 
     White space is one space, unless `keeps_spaces`: then each line of a text
     without codes is a text. Where elements are marked as segments, each of them
-    is a text. A text without letters and digits is not translated.
-
-    Returns:
-        Parts that are the content, one after the other.
+    is a text. A text without letters and digits is not translated. The parts,
+    one after the other, are the content.
     """
     tokens = content.tokens
     is_marked = any(isinstance(t, Code) and t.is_segment for t in tokens)
@@ -272,14 +259,10 @@ def _lines(text):
 
 
 def cut_lines(text: str) -> Iterator[tuple[str, bool]]:
-    r"""Yields the lines of a text, and the white space between and around them.
+    """Yields the lines of a text, and the white space between and around them.
 
-    Returns:
-        Pairs of a piece and whether it is a line. The pieces are the text.
-
-    Example:
-    >>> list(cut_lines("a dog\r\n  a cat"))
-    [('a dog', True), ('\r\n  ', False), ('a cat', True)]
+    Each piece comes with whether it is a line. All pieces together are the
+    text.
     """
     place = 0
     for match in _AROUND_LINES.finditer(text):

@@ -60,13 +60,7 @@ class DocumentText(NamedTuple):
 def document_format(file: LineReader) -> str:
     """Names the format of a file: by how it begins, or by its name.
 
-    Returns:
-        A key of `READERS`, or `"text"`.
-
-    Example:
-    >>> size = Path("a.tsv").write_text("de")
-    >>> document_format(LineReader("a.tsv"))
-    'tsv'
+    It is a key of `READERS`, or `"text"`.
     """
     return xml_format(file) or format_of_name(file.path)
 
@@ -88,9 +82,7 @@ def open_bilingual(
     """Returns the reader of a file with texts and translations.
 
     `format` is a key of `READERS`, by default `document_format` of the file.
-
-    Raises:
-        UserError: if the file is plain text.
+    Plain text is refused.
     """
     format = format or document_format(file)
     if format not in READERS:
@@ -102,28 +94,11 @@ def open_bilingual(
 
 
 class Document:
-    r"""A document to translate.
+    """A document to translate.
 
-    It is read as a stream, as often as it is asked for.
-
-    Args:
-        path: The file, plain or compressed.
-        asked: What is asked of it.
-        format: A key of `READERS`. Defaults to what the file is.
-
-    Attributes:
-        path: The file.
-        format: Its format.
-
-    Raises:
-        UserError: if it cannot be read, is plain text, or what is asked of it
-            is not for its format.
-
-    Example:
-    >>> size = Path("a.tsv").write_text("de\nein Hund\n")
-    >>> document = Document("a.tsv", Asked(source_column="de"))
-    >>> [text.text for text in document.texts()]
-    ['ein Hund']
+    The file, plain or compressed, is read as a stream, as often as it is asked
+    for. `format` is a key of `READERS`, and defaults to what the file is. Plain
+    text is refused, and so is what is asked of it but is not for its format.
     """
 
     def __init__(
@@ -156,11 +131,7 @@ class Document:
         return self._reader.left
 
     def texts(self) -> Iterator[DocumentText]:
-        """Iterates over the texts to translate.
-
-        Raises:
-            UserError: if the document is damaged, or not what was asked for.
-        """
+        """Iterates over the texts to translate."""
         for entry in self._reader.entries():
             for text in entry.texts:
                 yield DocumentText(entry.line, text)
@@ -170,15 +141,8 @@ class Document:
     ) -> None:
         """Writes the document with translations.
 
-        All that they do not change is written as it is.
-
-        Args:
-            translations: A translation for each of `texts`; `None` writes the
-                document as it is.
-            output: The file.
-
-        Raises:
-            UserError: if there are fewer or more translations.
+        All that they do not change is written as it is. There must be a
+        translation for each of `texts`; `None` writes the document as it is.
         """
         encoding = encoding_of(self._file) if self._is_xml else "utf-8"
         copy = _Copy(self._content(encoding), output, encoding)

@@ -67,11 +67,7 @@ class BilingualFile(Protocol):
     left: Counter
 
     def entries(self) -> Iterator[Entry]:
-        """Iterates over what a translation changes, in the order of the file.
-
-        Raises:
-            UserError: if the file is damaged, or not what was asked for.
-        """
+        """Iterates over what translations change, in the order of the file."""
 
     def pairs(self) -> Iterator[Pair]:
         """Iterates over the texts that have translations.
@@ -95,18 +91,8 @@ def check_language(
 ) -> str:
     """Returns the language of a side: what the file says, or what is asked.
 
-    Args:
-        place: The file and line, for a message.
-        side: `"source"` or `"target"`.
-        found: What the file says, if it does.
-        asked: What is asked for, if anything is.
-
-    Raises:
-        UserError: if they are two languages, or neither is there.
-
-    Example:
-    >>> check_language("a.xlf, line 2", "target", "en-GB", "en")
-    'en-GB'
+    Two different languages are refused, and so is a side without any. `place`
+    is the file and line, for the message.
     """
     if not found and not asked:
         raise UserError(

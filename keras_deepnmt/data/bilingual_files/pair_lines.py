@@ -11,27 +11,11 @@ from keras_deepnmt.data.corpora import CorpusFiles, LineReader, aligned_lines
 class PairLines:
     """Iterates over the number of a line, and its two sides as bytes.
 
-    During iteration, the other attributes cover what has been read so far.
-
-    Args:
-        corpus: Two text files, or one file with both sides.
-
-    Attributes:
-        position: Bytes of the files that were read, for progress bars.
-        sha256: The hash of each side, as if it was a text file.
-        skipped: Why entries of one file have no pair, and how many.
-
-    Raises:
-        UserError: while it is read, if a file is damaged or the two have not
-            the same number of lines.
-
-    Example:
-    >>> from pathlib import Path
-    >>> written = Path("train.en").write_text("a dog")
-    >>> written = Path("train.de").write_text("ein Hund")
-    >>> corpus = CorpusFiles("train", Path("train.en"), Path("train.de"))
-    >>> list(PairLines(corpus))
-    [(1, b'a dog', b'ein Hund')]
+    The corpus is two text files, or one file with both sides. During iteration,
+    `position`, in bytes of the files, and `sha256`, the hash of each side as if
+    it was a text file, cover what has been read so far. At its end, `skipped`
+    says why entries of one file have no pair, and how many. A damaged file
+    raises a `UserError`, and so do two files with different numbers of lines.
     """
 
     def __init__(self, corpus: CorpusFiles):

@@ -88,9 +88,8 @@ class _Table:
 class TsvFile(_Table):
     """The rows of a TSV file, see `BilingualFile`.
 
-    Args:
-        file: The file, whose first line has the names of the columns.
-        asked: What is asked of it: at least the source column.
+    The first line has the names of the columns. `asked` has at least the source
+    column.
     """
 
     def entries(self) -> Iterator[Entry]:
@@ -146,11 +145,7 @@ class JsonLinesFile(_Table):
     """The objects of a JSON Lines file, see `BilingualFile`.
 
     A column is a key, or keys with dots between them for objects in objects,
-    such as `translation.de`.
-
-    Args:
-        file: The file.
-        asked: What is asked of it: at least the source column.
+    such as `translation.de`. `asked` has at least the source column.
     """
 
     def entries(self) -> Iterator[Entry]:

@@ -70,9 +70,7 @@ class _Unit:
 class TmxFile:
     """The units of a TMX file, see `BilingualFile`.
 
-    Args:
-        file: The file.
-        asked: What is asked of it: at least the target language.
+    `asked` has at least the target language.
     """
 
     def __init__(self, file: LineReader, asked: Asked):

@@ -81,12 +81,7 @@ class _Unit:
 
 
 class XliffFile:
-    """The units of an XLIFF file, see `BilingualFile`.
-
-    Args:
-        file: The file.
-        asked: What is asked of it.
-    """
+    """The units of an XLIFF file, see `BilingualFile`."""
 
     def __init__(self, file: LineReader, asked: Asked):
         self.left: Counter = Counter()

@@ -104,16 +104,9 @@ class XmlReader:
     are replaced, with the line ends of the file, and `OTHER`, of comments and
     instructions, `None`.
 
-    Args:
-        file: The file.
-
-    Attributes:
-        keep: The place from which `raw` can be asked; set by who reads.
-            `None` is that of the last item.
-
-    Raises:
-        UserError: while it is read, if the file is not well-formed, declares
-            entities, is nested too deep, or has an entry that is too long.
+    `keep` is the place from which `raw` can be asked, set by who reads; `None`
+    is that of the last item. A file that is not well-formed, declares entities,
+    is nested too deep or has an entry that is too long is refused.
     """
 
     def __init__(self, file: LineReader):
@@ -254,14 +247,7 @@ class XmlReader:
 def encoding_of(file: LineReader) -> str:
     """Returns the encoding of an XML file, as it begins or says.
 
-    Raises:
-        UserError: if it says one that is not known or that it cannot have.
-
-    Example:
-    >>> from pathlib import Path
-    >>> size = Path("a.tmx").write_text("<tmx version='1.4'/>", "utf-16")
-    >>> encoding_of(LineReader("a.tmx"))
-    'utf-16-le'
+    One that is not known, or that the file cannot have, is refused.
     """
     head = file.head(_HEAD_BYTES)
     for beginning, encoding in _BEGINNINGS.items():

@@ -57,11 +57,9 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def verify_archive(archive: Path) -> None:
     """Reads an archive to its end, so that its checksums are compared.
 
-    A hash of the whole file makes this needless.
-
-    Raises:
-        UserError: if it is damaged, is encrypted or uses a method that is not
-            known, or unpacks to more than `Limits` allow.
+    A hash of the whole file makes this needless. An archive is refused if it is
+    damaged, is encrypted or uses a method that is not known, or unpacks to more
+    than `Limits` allow.
     """
     with _damage_refused(archive, "the file"):
         if zipfile.is_zipfile(archive):
@@ -99,11 +97,8 @@ def _verify_zip(archive):
 def build_text(file: BuiltFile, archives: dict[str, Path], path: Path) -> None:
     """Writes the text of a file to `path`, one sentence a line.
 
-    `archives` maps the name of each archive to its path.
-
-    Raises:
-        UserError: if an archive is damaged or lacks a member. Not every damage
-            is found: call `verify_archive` before, or compare a hash.
+    `archives` maps the name of each archive to its path. Not every damage of an
+    archive is found: call `verify_archive` before, or compare a hash.
     """
     with atomic_file(path) as temporary, open(temporary, "wb") as text:
         for member in file.members:

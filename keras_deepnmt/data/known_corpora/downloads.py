@@ -37,11 +37,8 @@ def download(
     It gets its name when it is complete and `check` accepts it. What a broken
     connection leaves is kept as a hidden file and continued by the next
     download; give `can_continue=False` if `check` could not see that the parts
-    are of two versions.
-
-    Raises:
-        UserError: if it cannot be downloaded or is larger than `Limits`
-            allow; `check` may raise too, and the file is then deleted.
+    are of two versions. A file that is larger than `Limits` allow is refused;
+    one for which `check` raises a `UserError` is deleted.
     """
     with file_lock(path):
         if path.exists():
@@ -77,10 +74,6 @@ def download_archive(
     Without a published hash, the first file that is used is read to its end,
     and its hash is written to the file `record`, in the form of the command
     `sha256sum`.
-
-    Raises:
-        UserError: if it cannot be downloaded, its hash is not the known one, or
-            `verify_archive` finds a fault.
     """
     if not path.exists():
         download(

@@ -52,10 +52,6 @@ def find_named_corpus(name: str) -> NamedCorpus:
     """Finds a known corpus by its name, in either direction, source side first.
 
     Raises a `UserError` that suggests the nearest name if there is none.
-
-    Example:
-    >>> sorted(find_named_corpus("multi30k_de_en").splits)
-    ['test', 'train', 'valid']
     """
     if name in NAMED_CORPORA:
         return NAMED_CORPORA[name]
@@ -93,11 +89,6 @@ def find_corpus_files(
     that names none, which one file with both of them may need. A file that is
     missing, cannot be downloaded, has another SHA-256, or, with a `context`, no
     place where a document may end, raises a `UserError`.
-
-    Example:
-    >>> written = Path("a.en").write_text("a"), Path("a.de").write_text("b")
-    >>> find_corpus_files(CorpusOptions("a.en", "a.de"), "train").name
-    'a'
     """
     if corpus.translated_by and split != "train":
         raise UserError(
@@ -218,10 +209,6 @@ def fetch_file(
     It is downloaded, built from archives that are downloaded, or written by
     the package. `cache_dir` defaults to Keras' folder. A failed download or
     another SHA-256 raises a `UserError`.
-
-    Example:
-    >>> corpus = find_named_corpus("newstest2014_en_de")
-    >>> path = fetch_file(corpus.splits["test"][0])  # doctest: +SKIP
     """
     cache = _cache_folder(cache_dir)
     if isinstance(file, DemoFile):

@@ -23,14 +23,8 @@ class AlignmentFilter:
     with which they have at most `max_links` word links, which bounds the
     memory.
 
-    Args:
-        spool: The training pairs that filters kept.
-        tokenizers: Those of both sides.
-        min_score: The smallest score of a pair that fits.
-        max_links: Maximum number of word links to learn from.
-
-    Example:
-    >>> aligned = AlignmentFilter(spool, tokenizers, 0.0)  # doctest: +SKIP
+    The spool has the training pairs that filters kept. A pair fits if its score
+    is at least `min_score`.
     """
 
     def __init__(

@@ -29,16 +29,8 @@ class AlignmentScores:
     itself: its own expected counts are left out (Brown et al., 1993, Section
     4.2, with one pair less), since every pair explains its rare words.
 
-    Args:
-        pairs: Ids of the source and target sentences to learn from, at least
-            one of them with a word on both sides.
-
-    Example:
-    >>> pairs = [([4 + n % 7], [14 + n % 7]) for n in range(70)]
-    >>> scores = AlignmentScores(pairs)
-    >>> found = scores.score([[4], [4]], [[14], [15]], [False, False])
-    >>> (found > 0).tolist()
-    [True, False]
+    `pairs` are the ids of the source and target sentences to learn from; at
+    least one has a word on both sides.
     """
 
     def __init__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]):

@@ -14,16 +14,9 @@ _REMEDY = (
 
 
 class BadLines:
-    r"""Decodes lines as UTF-8 and collects those that cannot be decoded.
+    """Decodes lines as UTF-8 and collects those that cannot be decoded.
 
     `errors` is that of `PrepareOptions`.
-
-    Example:
-    >>> lines = BadLines("replace")
-    >>> lines.decode(b"f\xfcr", Path("a.de"), 7)
-    'f�r'
-    >>> lines.describe()
-    ['a.de, line 7: not UTF-8 (byte 2 of the line is 0xfc).']
     """
 
     def __init__(self, errors: str):

@@ -21,15 +21,9 @@ _WORD = re.compile(r"\S+")
 class CaseExamples:
     """Draws the training pairs that are shown in other case too.
 
-    Args:
-        share: Share of the pairs that are shown in capitals; as many are shown
-            with capitalized words.
-        seed: Seed of the draws.
-        user_defined_symbols: Texts that stay as they are.
-
-    Attributes:
-        counts: how many pairs were made in each case; whoever takes them
-            counts them.
+    `share` is that of the pairs that are shown in capitals; as many are shown
+    with capitalized words. `user_defined_symbols` stay as they are. `counts`
+    says how many pairs were made in each case; whoever takes them counts them.
 
     Example:
     >>> examples = CaseExamples(1.0, 0)
@@ -55,13 +49,8 @@ class CaseExamples:
         and its place in it alone. A pair whose source has no other case is
         left out.
 
-        Args:
-            first_row: The row of the first pair.
-            pairs: The texts of a block.
-
-        Yields:
-            The place of the pair in the block, the name of the case, and the
-            two texts.
+        Yields the place of the pair in the block, the name of the case, and the
+        two texts.
         """
         if not self.share:
             return
@@ -91,12 +80,7 @@ class CaseExamples:
 
 
 def all_caps(text: str) -> str:
-    """Returns a text in capitals.
-
-    Example:
-    >>> all_caps("Die Straße")
-    'DIE STRASSE'
-    """
+    """Returns a text in capitals."""
     return text.upper()
 
 
@@ -104,10 +88,6 @@ def capitalized(text: str) -> str:
     """Returns a text with a capital as the first letter of each word.
 
     Words are those between white space.
-
-    Example:
-    >>> capitalized("die 'neue' NATO-Straße")
-    "Die 'Neue' NATO-Straße"
     """
     return _WORD.sub(_capitalize, text)
 

@@ -34,10 +34,6 @@ def check_existing_folder(
     `overwrite` is true. Raises a `UserError` if it was prepared with other
     options or from other text, if its files were changed, or if it has other
     content.
-
-    Example:
-    >>> check_existing_folder("nothing_here", None, {}, False) is None
-    True
     """
     output_dir = Path(output_dir)
     recover_folder(output_dir)

@@ -31,19 +31,10 @@ class Example(NamedTuple):
 class LeftOut:
     """The pairs that filters leave out of one corpus: counts and examples.
 
-    Args:
-        name: names the corpus in warnings.
-        options: those of the filters, or `None` for valid and test sets, of
-            which only pairs that cannot be read are left out.
-        direction: codes of the languages of the corpus, if they are known.
-
-    Example:
-    >>> from keras_deepnmt.data import CorpusOptions
-    >>> train = [CorpusOptions("train.en", "train.de")]
-    >>> left_out = LeftOut("train.en", PrepareOptions(train, max_ratio=2.0))
-    >>> left_out.add("ratio", 7, "one two three", "eins")
-    >>> left_out.warnings(2)[0]
-    'train.en: `ratio` leaves out 1 of 2 pairs, such as line 7: one two three...
+    `name` names the corpus in warnings. `options` are those of the filters, or
+    `None` for valid and test sets, of which only pairs that cannot be read are
+    left out. `direction` has the codes of the languages of the corpus, if they
+    are known.
     """
 
     def __init__(

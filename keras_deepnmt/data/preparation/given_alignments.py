@@ -22,18 +22,9 @@ Links = list[tuple[int, int]]
 
 
 def parse_links(line: str, place: str) -> Links:
-    """Reads the links of a line.
+    """Reads the links of a line such as `0-0 1-2`; an empty one has no links.
 
-    Args:
-        line: such as `0-0 1-2`; an empty one has no links.
-        place: what errors begin with: the file and the line.
-
-    Raises:
-        UserError: if a part of the line is not a sure link.
-
-    Example:
-    >>> parse_links("0-0 1-2", "train.align, line 1")
-    [(0, 0), (1, 2)]
+    `place` is what errors begin with: the file and the line.
     """
     links = []
     for part in line.split():
@@ -59,20 +50,10 @@ def spool_alignments(
 ) -> dict[int, str]:
     """Writes a line of links for each pair of a spool, and checks them all.
 
-    Args:
-        spool: the pairs of all corpora.
-        corpora: those that the spool's origins number.
-        lines: number of lines of each corpus.
-        path: the file to write; a pair of a corpus without alignments has an
-            empty line.
-
-    Returns:
-        The SHA-256 of the alignments of each corpus that has some, by its
-        number.
-
-    Raises:
-        UserError: if a file has not a line for each line of its corpus, or a
-            link is malformed or names a word that a sentence does not have.
+    `corpora` are those that the spool's origins number, with as many lines as
+    `lines` says. A pair of a corpus without alignments gets an empty line.
+    Returns the SHA-256 of the alignments of each corpus that has some, by its
+    number.
     """
     files = {
         number: _AlignmentFile(corpus, count)

@@ -18,14 +18,7 @@ _TYPES = {
 
 
 def check_given_tokenizer(options: PrepareOptions, tokenizer: Tokenizer):
-    """Refuses options by which a given tokenizer would cut a text otherwise.
-
-    Raises:
-        UserError: if they ask for pieces that the tokenizer does not have.
-
-    Example:
-    >>> check_given_tokenizer(options, tokenizer)  # doctest: +SKIP
-    """
+    """Refuses options by which a given tokenizer would cut a text otherwise."""
     model = model_pb2.ModelProto.FromString(tokenizer.proto)
     pieces = {piece.piece for piece in model.pieces}
     byte = model_pb2.ModelProto.SentencePiece.BYTE
@@ -63,10 +56,6 @@ def options_without_effect(
 
     They are those that differ from their defaults, and from what the tokenizer
     is. Without such options it is `None`.
-
-    Example:
-    >>> options_without_effect(options, tokenizer)  # doctest: +SKIP
-    'm.model is given, so these options have no effect: vocabulary_size=70...
     """
     spec = model_pb2.ModelProto.FromString(tokenizer.proto).trainer_spec
     own = {

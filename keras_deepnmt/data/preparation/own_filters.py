@@ -18,15 +18,6 @@ def make_own_filters(
     """Makes the filters of the option `filters`, by the reason they give.
 
     Each returns for some pairs, as other filters read them, which to keep.
-
-    Raises:
-        UserError: if an imported file has no such function or class, or it
-            refuses its arguments.
-
-    Example:
-    >>> from keras_deepnmt.data import CorpusOptions
-    >>> make_own_filters(PrepareOptions([CorpusOptions("a", "b")]))
-    {}
     """
     return {
         reason: partial(_keep, keeps)
@@ -37,13 +28,7 @@ def make_own_filters(
 
 
 def filter_code(options: PrepareOptions) -> dict[str, str | None]:
-    """Returns the hash of the file that each filter of the user is in.
-
-    Example:
-    >>> from keras_deepnmt.data import CorpusOptions
-    >>> filter_code(PrepareOptions([CorpusOptions("a", "b")]))
-    {}
-    """
+    """Returns the hash of the file that each filter of the user is in."""
     found = [_find(name_and_options(value)[0]) for value in options.filters]
     hashes = map(own_sha256, found)
     return dict(zip(options.own_reasons(), hashes, strict=True))

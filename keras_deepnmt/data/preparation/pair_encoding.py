@@ -75,14 +75,10 @@ class EncodedBlock(NamedTuple):
 class BlockEncoder:
     """Tokenizes the pairs of a block.
 
-    Args:
-        tokenizers: of both sides.
-        hashed: whether `EncodedBlock.hashes` are asked for.
-        with_given_ids: whether `EncodedBlock.given_ids` are.
-        known_tags: all that may stand in a text.
-        masker: changes what is encoded, or `None`.
-        tag_side: the side that gets the tags. Those that stand in sources go
-            to the target with it.
+    `hashed` and `with_given_ids` say whether `EncodedBlock.hashes` and
+    `EncodedBlock.given_ids` are asked for. `known_tags` are all that may stand
+    in a text. The `tag_side` gets the tags; if it is the target, it also gets
+    those that stand in sources. A `masker` changes what is encoded.
     """
 
     def __init__(

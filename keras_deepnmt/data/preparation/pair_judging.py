@@ -35,11 +35,8 @@ class JudgedPair(NamedTuple):
 class PairJudge:
     """Decodes the pairs of a block, and says which of them break a rule.
 
-    Args:
-        normalizations: as in `PairReader`.
-        pair_filter: as in `PairReader`.
-        languages: as in `PairReader`.
-        compared: whether `JudgedPair.compared` is asked for.
+    `normalizations`, `pair_filter` and `languages` are as in `PairReader`.
+    `compared` says whether `JudgedPair.compared` is asked for.
     """
 
     def __init__(

@@ -31,15 +31,9 @@ class PairMasker:
     symbols are drawn, and rise from the first item of the source to its last,
     so that a model learns all symbols alike.
 
-    Args:
-        num_symbols: How many symbols the tokenizers have.
-        seed: Seed of the draws. A pair's also depend on its row.
-        share: Share of the pairs in which names and numbers are replaced.
-
-    Example:
-    >>> masker = PairMasker(1, seed=0)
-    >>> masker.mask(0, "Hallo {name}!", "Hello {name}!")
-    ('Hallo ⟪1⟫!', 'Hello ⟪1⟫!')
+    `num_symbols` is how many symbols the tokenizers have, and `share` that of
+    the pairs in which names and numbers are replaced. The draws of a pair
+    depend on `seed` and on its row.
     """
 
     def __init__(

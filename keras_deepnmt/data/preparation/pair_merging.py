@@ -42,14 +42,6 @@ class PairMerger:
 
     Reference:
         - [Sennrich et al., 2016](https://arxiv.org/abs/1508.07909).
-
-    Example:
-    >>> from sentencepiece import sentencepiece_model_pb2 as model_pb2
-    >>> rules = PieceRules(model_pb2.ModelProto())
-    >>> scores = {"▁a": 0.0, "b": -1.0, "c": -2.0}
-    >>> merger = PairMerger({("▁a", "b", "c"): 2, ("b",): 9}, scores, rules)
-    >>> [piece.text for piece in merger.merges(5)]
-    ['bc', '▁abc']
     """
 
     def __init__(

@@ -18,15 +18,7 @@ class PieceRules:
 
     They are those of SentencePiece: a length, one script in a piece, and digits
     alone where the model splits them. A text that has a part that is refused is
-    refused too.
-
-    Args:
-        model: The `ModelProto` message.
-
-    Example:
-    >>> rules = PieceRules(model_pb2.ModelProto())
-    >>> [rules.allow(text) for text in ("▁Hund", "Hund.", "Hund犬", "10")]
-    [True, False, False, True]
+    refused too. `model` is the `ModelProto` message.
     """
 
     def __init__(self, model):

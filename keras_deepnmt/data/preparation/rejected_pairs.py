@@ -12,27 +12,13 @@ _AS_SPACES = str.maketrans("\t\n\r", "   ")
 
 
 class RejectedPairs:
-    r"""A table of the pairs that were left out, with tabs between its columns.
+    """A table of the pairs that were left out, with tabs between its columns.
 
     The columns are the split, the name of the corpus, the number of the line in
     both its files (from 1), the reason and the two texts. The file appears when
     it is complete, also if the work ends with a `UserError`, and replaces an
-    older one. Without a file nothing is written.
-
-    Args:
-        file: The file, or `None`.
-        output_dir: The prepared folder, in which the file must not be, since it
-            appears as a whole.
-
-    Raises:
-        UserError: if the file cannot be written.
-
-    Example:
-    >>> corpus = CorpusFiles("train", "train.en", "train.de")
-    >>> with RejectedPairs("rejected.tsv", "prepared") as rejected:
-    ...     rejected.add("train", corpus, 7, "empty", "a dog", "")
-    >>> Path("rejected.tsv").read_text().splitlines()[1].split("\t")
-    ['train', 'train', '7', 'empty', 'a dog', '']
+    older one. Without a file nothing is written. The file must not be in the
+    prepared folder, `output_dir`, since that appears as a whole.
     """
 
     def __init__(self, file: str | Path | None, output_dir: str | Path):

@@ -27,19 +27,9 @@ class Repetitions:
     """Says which rows have the hash of another one that is preferred to them.
 
     Of equal ones, that with the largest weight is preferred, and among those
-    the first. As a context manager it frees the disk that it used.
-
-    Args:
-        folder: where the file of hashes is, which has no name there.
-        map_blocks: calls `RepeatedRows`.
-
-    Example:
-    >>> with Repetitions(".") as repetitions:
-    ...     repetitions.add(np.array([5, 7, 5], "uint64"), weight=1.0)
-    ...     repetitions.add(np.array([7], "uint64"), weight=2.0)
-    ...     repetitions.find()
-    ...     repetitions.are_repeated(0, 4).tolist()
-    [False, True, True, False]
+    the first. As a context manager it frees the disk that it used. The file of
+    hashes is in `folder`, but has no name there. `map_blocks` calls
+    `RepeatedRows`.
     """
 
     def __init__(self, folder: str | Path, map_blocks: BlockMap = map_here):
@@ -122,13 +112,8 @@ class Repetitions:
 class RepeatedRows:
     """Finds the repetitions among rows, for `Repetitions`.
 
-    Args:
-        starts: first rows, in their order.
-        weights: those of the rows from each of them on.
-
-    Example:
-    >>> RepeatedRows([0], [1.0])(np.array([7, 5, 7]), np.array([4, 2, 1]))
-    array([4])
+    `starts` are first rows, in their order, and `weights` those of the rows
+    from each of them on.
     """
 
     def __init__(self, starts: Sequence[int], weights: Sequence[float]):

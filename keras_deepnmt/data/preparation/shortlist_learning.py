@@ -29,14 +29,6 @@ def learn_shortlists(
     of pairs at regular distances in it, so that all corpora take part. Raises
     a `UserError` if every pair alone has more. With the `mark` of a context
     each target counts as the translation of the sentence after the last one.
-
-    Example:
-    >>> from keras_deepnmt.data import ShardWriter
-    >>> with ShardWriter(".", "train") as writer:
-    ...     writer.write([5, 6], [7, 8, 9])
-    >>> store = PairStore(".", "train")
-    >>> learn_shortlists(store, 10, 10, num_targets=2).by_source[6].tolist()
-    [7, 8]
     """
     links = count_links(store)
     distance = max(math.ceil(links.sum() / max_links), 1)

@@ -40,17 +40,11 @@ DEFAULT_NORMALIZATIONS = {"source": "nfkc", "target": "nfc"}
 class TokenizerMaker:
     """Makes the tokenizers that the options of `prepare` describe.
 
-    Attributes:
-        extension: what `make` added to given tokenizers, by side, for the
-            manifest; see `vocabulary_extension.Extension`.
-        normalizations: how the tokenizers of the source and of the target
-            rewrite a text, which is known before there are any.
-
-    Raises:
-        UserError: if a file that the options name is missing or wrong, or the
-            rule of a given tokenizer is not the one that they ask for, or a
-            given tokenizer lacks the tag of a corpus or other pieces that they
-            ask for.
+    `extension` is what `make` added to given tokenizers, by side, for the
+    manifest; see `vocabulary_extension.Extension`. `normalizations` are how the
+    tokenizers of the source and of the target rewrite a text, which is known
+    before there are any. A given tokenizer is refused if it has another rule
+    than the options ask for, or lacks pieces such as the tag of a corpus.
     """
 
     def __init__(self, options: PrepareOptions):

@@ -192,17 +192,12 @@ def training_sentences(
     normalization: Normalization,
     user_defined_symbols: Sequence[str] = (),
 ) -> Iterator[str]:
-    r"""Iterates over the sentences that SentencePiece learns pieces from.
+    """Iterates over the sentences that SentencePiece learns pieces from.
 
     They are the texts as the tokenizer will read them, cut where SentencePiece
     would otherwise leave out the whole text or a part of it: at tabs and `▅`,
     in the names of its special pieces, and, at a space where there is one, at
     4,192 bytes. No piece is learned across a user-defined symbol.
-
-    Example:
-    >>> rule = load_normalization("nfkc")
-    >>> list(training_sentences(["a	b ①", "x<s>", "a[1]b"], rule, ["[1]"]))
-    ['a b 1', 'x<', 's>', 'a', 'b']
     """
     symbols = sorted(user_defined_symbols, key=len, reverse=True)
     is_symbol = (

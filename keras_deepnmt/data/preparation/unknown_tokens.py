@@ -18,18 +18,8 @@ _EXAMPLES = 5
 class UnknownTokens:
     """Counts the unknown tokens of each split, on the sides given.
 
-    Args:
-        tokenizers: The tokenizers to count for, by side, `source` or `target`.
-        names: What warnings call them. Defaults to the names of their files.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> tokenizer = train_tokenizer(["ein Hund"] * 5, "de.model", 14)
-    >>> unknown = UnknownTokens({"source": tokenizer})
-    >>> texts = ["ein Łuchs"]
-    >>> unknown.add("train", {"source": (tokenizer.encode(texts), texts)})
-    >>> unknown.entry("train")
-    {'source_unknown_tokens': 2}
+    The sides are `source` and `target`. `names` is what warnings call the
+    tokenizers, by default the names of their files.
     """
 
     def __init__(

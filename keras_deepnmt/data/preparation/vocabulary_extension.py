@@ -83,16 +83,11 @@ def extend_tokenizers(
 ) -> tuple[list[bytes], list[Extension]]:
     """Adds the same pieces to tokenizers that have the same ones.
 
-    Args:
-        tokenizers: One tokenizer, or those of both sides of a joint vocabulary.
-        number: Number of new pieces, at most.
-        text_blocks: Blocks of the text, which have a list of sentences for each
-            tokenizer.
-        character_coverage: Share of the characters of the text that have a
-            piece afterwards, if there is room.
-
-    Returns:
-        The serialized model of each tokenizer, and what was added to it.
+    There is one tokenizer, or one for each side of a joint vocabulary. At most
+    `number` pieces are new. A block of the text has a list of sentences for
+    each tokenizer. If there is room, `character_coverage` is the share of the
+    characters of the text that have a piece afterwards. Returns the serialized
+    model of each tokenizer, and what was added to it.
     """
     words: Counter[tuple[str, ...]] = Counter()
     cutters = [_WordCutter(one) for one in tokenizers]
@@ -293,21 +288,8 @@ def cut_new_pieces(old: Tokenizer, new: Tokenizer) -> list[np.ndarray]:
     They are those that `old` gives for the characters of a piece within a word:
     of a character that it does not know, the unknown token or its bytes.
 
-    Args:
-        old: The tokenizer before.
-        new: The one after, whose first pieces are those of `old`.
-
-    Returns:
-        One int32 array of ids of `old` for each further piece of `new`.
-
-    Raises:
-        ValueError: if `new` does not begin with the pieces of `old`.
-
-    Example:
-    >>> from keras_deepnmt.data import train_tokenizer
-    >>> tokenizer = train_tokenizer(["ein Hund"] * 5, "de.model", 14)
-    >>> cut_new_pieces(tokenizer, tokenizer)
-    []
+    The vocabulary of `new` must begin with that of `old`. Each of its further
+    pieces gives one int32 array of ids of `old`.
     """
     size = old.vocabulary_size
     shared = range(min(size, new.vocabulary_size))
