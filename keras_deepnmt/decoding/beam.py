@@ -142,9 +142,6 @@ class BeamSearch(SearchStages):
 
     Each of the G groups of beams of a sentence has a maximum length, and is
     treated like a sentence of its own.
-
-    Raises:
-        UserError: if `num_groups` does not divide `num_beams`.
     """
 
     _ids = "live_ids"

@@ -11,18 +11,10 @@ from keras_deepnmt.decoding.hypotheses import (
 
 
 def first_cache(model, memory, max_length, length, num_beams):
-    """Makes the cache of a search.
+    """Makes the cache of a search, as `Seq2Seq.init_cache`.
 
-    Args:
-        model: a model of this package.
-        memory: dict from `model.encode`.
-        max_length: int or int scalar tensor. Maximum number of steps.
-        length: int or int scalar tensor, the number of positions of the
-            histories; `None` for `max_length`.
-        num_beams: int. Hypotheses K of each sentence.
-
-    Returns:
-        As `Seq2Seq.init_cache`.
+    Its histories have room for `length` positions, or for `max_length` where
+    that is `None`.
     """
     cache = model.init_cache(memory, max_length, num_beams)
     if length is None:
@@ -52,14 +44,9 @@ def own_caches(model, memory, max_length, length, num_hypotheses):
 def reorder_cache(cache, parents, step):
     """Gives each hypothesis the cache of the hypothesis that it extends.
 
-    Args:
-        cache: dict of the parts `dynamic` and `history` of a model's cache, see
-            `Seq2Seq.init_cache`.
-        parents: int tensor `(B, K)`, the beam that each hypothesis extends.
-        step: int scalar tensor. The step at which `parents` were extended.
-
-    Returns:
-        The new parts. Of a history only the table of ancestors changes.
+    `cache` has the parts `dynamic` and `history` of a model's cache, see
+    `Seq2Seq.init_cache`. At `step` each hypothesis extended the beam that
+    `parents` `(B, K)` names. Of a history only the table of ancestors changes.
     """
     rows = flat_rows(parents, ops.shape(parents)[1])
 
@@ -90,16 +77,11 @@ def growing_parts(cache):
 
 
 def make_longer(state, length, longer):
-    """Makes room for more steps in the state of a search.
+    """Makes room for more steps in the state of a search, filled with zeros.
 
-    Args:
-        state: dict with the hypotheses, under names that end in `ids` with the
-            positions on their last axis, and the `cache`.
-        length: int or int scalar tensor. Present number of positions.
-        longer: int or int scalar tensor. New number of positions.
-
-    Returns:
-        The state, with zeros at the new positions.
+    The state has room for `length` positions, and then for `longer`. It has the
+    hypotheses under the names that end in `ids`, other than `last_ids`, with
+    the positions on their last axis, and the `cache`.
     """
 
     def pad(x, axis):

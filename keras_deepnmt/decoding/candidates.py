@@ -23,16 +23,11 @@ def extend_hypotheses(
 ):
     """Finds the one-token extensions that a search continues with.
 
-    Args:
-        live_ids: int32 tensor `(B * G, K, M)`, the hypotheses, filled up with
-            0s, the groups of a sentence one after another.
-        live_log_probs: float tensor `(B * G, K)`, their sums.
-        log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
-        options: `SearchOptions`.
-        followed: dict from `follow_phrases`, if phrases are required.
-
-    Returns:
-        As `best_extensions`, of all groups, each `(B * G, K)`.
+    `live_ids` `(B * G, K, M)` are the hypotheses, filled up with 0s, the groups
+    of a sentence one after another. `live_log_probs` `(B * G, K)` are their
+    sums, and `log_probs` `(B * G * K, V)` those of the tokens that may follow.
+    If phrases are required, `followed` is from `follow_phrases`. The result is
+    that of `best_extensions` for all groups, each tensor `(B * G, K)`.
     """
     if options.num_groups > 1:
         return diverse_extensions(
@@ -54,16 +49,11 @@ def best_extensions(live_log_probs, log_probs, penalties=None):
     Each of them is among the K best extensions of its own hypothesis, so the
     K * V candidates need not be sorted.
 
-    Args:
-        live_log_probs: float tensor `(B, K)`, the sums of the hypotheses.
-        log_probs: float tensor `(B * K, V)` of the tokens that may follow.
-        penalties: float tensor `(B, V)` that is subtracted from the candidates'
-            sums to choose them. Defaults to none.
-
-    Returns:
-        Sums of log-probabilities, without penalties, parent beams and new ids,
-        each `(B, K)`, best first. A hypothesis that has ended has no possible
-        extension.
+    `live_log_probs` `(B, K)` are the sums of the hypotheses, and `log_probs`
+    `(B * K, V)` those of the tokens that may follow. `penalties` `(B, V)` are
+    subtracted from the candidates' sums only to choose them. The result is sums
+    without penalties, parent beams and new ids, each `(B, K)`, best first. A
+    hypothesis that has ended has no possible extension.
     """
     num_beams = live_log_probs.shape[1]
     per_beam = min(num_beams, log_probs.shape[-1])
@@ -104,18 +94,8 @@ def diverse_extensions(
     does not end in another group, too; its next best extension takes the place.
     Equal hypotheses end at the same step, so all finished ones differ.
 
-    Args:
-        live_ids: int32 tensor `(B * G, K, M)`, the hypotheses, filled up with
-            0s, the groups of a sentence one after another.
-        live_log_probs: float tensor `(B * G, K)`, their sums.
-        log_probs: float tensor `(B * G * K, V)` of the tokens that may follow.
-        num_groups: int, G.
-        penalty: float or scalar tensor.
-        followed: dict from `follow_phrases`, if phrases are required; each
-            group must contain them in the end.
-
-    Returns:
-        As `best_extensions`, of all groups, each `(B * G, K)`.
+    The other arguments and the result are those of `extend_hypotheses`. Each
+    group must contain the phrases in the end.
     """
     size, group_size = log_probs.shape[-1], live_log_probs.shape[1]
     live = ops.reshape(live_log_probs, (-1, num_groups, group_size))
@@ -175,15 +155,8 @@ def constrained_extensions(live_log_probs, log_probs, followed, penalties=None):
     the second best of each bank, and so on: dynamic beam allocation (Post and
     Vilar, 2018), by sorting alone (Hu et al., 2019).
 
-    Args:
-        live_log_probs: float tensor `(B, K)`, the sums of the hypotheses.
-        log_probs: float tensor `(B * K, V)` of the tokens that may follow.
-        followed: dict from `follow_phrases`.
-        penalties: float tensor `(B, V)` that is subtracted from the candidates'
-            sums to choose them. Defaults to none.
-
-    Returns:
-        As `best_extensions`.
+    `followed` is from `follow_phrases`; the other arguments and the result are
+    those of `best_extensions`.
     """
     num_beams = live_log_probs.shape[1]
     ranked = log_probs
@@ -226,17 +199,8 @@ def blockwise_top_k(x, k):
     `2 sqrt(k V)` values with blocks of `sqrt(V / k)` values, the best size. Of
     equal values the first one counts, as for `ops.top_k`.
 
-    Args:
-        x: float tensor `(R, V)`, V static.
-        k: int, at most V.
-
-    Returns:
-        The values `(R, k)`, largest first, and their places int32 `(R, k)`.
-
-    Example:
-    >>> values, places = blockwise_top_k(np.arange(600.0)[None], 2)
-    >>> np.asarray(values).tolist(), np.asarray(places).tolist()
-    ([[599.0, 598.0]], [[599, 598]])
+    `x` is `(R, V)`, with V static and at least `k`. The result is the values
+    `(R, k)`, largest first, and their places.
     """
     size = x.shape[-1]
     block_size = _block_size(size, k)

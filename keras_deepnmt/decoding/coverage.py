@@ -15,10 +15,6 @@ def first_coverage(source_ids, num_hypotheses):
     """Returns the coverage `(B * K, S)` of hypotheses that have no token.
 
     It is 0, or 1 at padding, which needs no attention.
-
-    Example:
-    >>> np.asarray(first_coverage(np.array([[7, 3, 0]]), 2)).tolist()
-    [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
     """
     is_padding = ops.logical_not(padding_mask(source_ids))
     return ops.repeat(ops.cast(is_padding, "float32"), num_hypotheses, axis=0)
@@ -28,20 +24,8 @@ def add_coverage_score(scores, state, penalty):
     """Adds the coverage penalty to the scores of hypotheses.
 
     Equation 14 of Wu et al. (2016): `penalty` times the sum over the source
-    tokens of log(min(c, 1)), with the sum c of the attention to the token.
-
-    Args:
-        scores: float tensor `(...)`.
-        state: dict with `coverage` `(..., S)`; without it nothing is added.
-        penalty: float.
-
-    Returns:
-        The scores, none of which is greater than before.
-
-    Example:
-    >>> state = {"coverage": np.array([0.5, 2.0])}
-    >>> round(float(add_coverage_score(-1.0, state, 2.0)), 4)
-    -2.3863
+    tokens of log(min(c, 1)), with the sum c of the attention to the token, the
+    `coverage` `(..., S)` in `state`. Without it nothing is added.
     """
     if "coverage" not in state:
         return scores
@@ -52,19 +36,10 @@ def add_coverage_score(scores, state, penalty):
 def decode_and_cover(model, state, *inputs):
     """Runs one step of `model.decode`, and adds its attention to the coverage.
 
-    Args:
-        model: a model of this package.
-        state: dict of a search. Without `coverage`, attention is not needed.
-        *inputs: the arguments of `model.decode`, with a cache.
-
-    Returns:
-        Scores and cache from `model.decode`, and `{"coverage": (..., S)}` of
-        the shape in `state`, or `{}`. The attention is the mean of all heads of
-        all decoder blocks.
-
-    Raises:
-        UserError: if attention is needed and the model has none to the source,
-            or is an ensemble.
+    `inputs` are the arguments of `model.decode`, with a cache. The result is
+    its scores and cache, and `{"coverage": (..., S)}` of the shape in `state`,
+    with the mean attention of all heads of all decoder blocks. If `state` has
+    no `coverage`, attention is not needed, and the dict is empty.
     """
     if "coverage" not in state:
         return *model.decode(*inputs), {}

@@ -19,11 +19,6 @@ class FewShapes:
     Attributes:
         used: the shapes in use, each with the name of what it is used for.
             Shapes of one name take the place of each other.
-
-    Example:
-    >>> shapes = FewShapes()
-    >>> shapes.use((4, 64), "search"), shapes.choose((4, 16), "search")
-    (True, (4, 16))
     """
 
     def __init__(self):

@@ -100,15 +100,10 @@ class IndependentSearch(SearchStages):
         return state["is_live"]
 
     def choose(self, carried, log_probs, step):
-        """Chooses the next token of each hypothesis.
+        """Chooses the next token of each hypothesis: int32 `(B * K,)`.
 
-        Args:
-            carried: the carried tensors, see `SearchStages`.
-            log_probs: float tensor `(B * K, V)` of the tokens that may follow.
-            step: int scalar tensor.
-
-        Returns:
-            int32 tensor `(B * K,)`.
+        `log_probs` `(B * K, V)` are those of the tokens that may follow.
+        `carried` is explained in `SearchStages`.
         """
         raise NotImplementedError
 

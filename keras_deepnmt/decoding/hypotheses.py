@@ -61,11 +61,6 @@ def longest_output(source_length, options):
 
     Both lengths include the end id. The result is an int if `source_length` is
     one and `options.max_length_ratio` is a number, otherwise an int32 tensor.
-
-    Example:
-    >>> from keras_deepnmt.decoding import SearchOptions
-    >>> longest_output(10, SearchOptions(max_length_ratio=1.1))
-    61
     """
     ratio = options.max_length_ratio
     if isinstance(source_length, int) and isinstance(ratio, float):
@@ -87,12 +82,6 @@ def output_limits(
     `options` give for its number of tokens. It is at least one more than its
     prefix has, and at most `max_length`; 0 for a row of padding, which only
     fills up a batch.
-
-    Example:
-    >>> from keras_deepnmt.decoding import SearchOptions
-    >>> ids = np.array([[7, 3, 0], [0, 0, 0]])
-    >>> np.asarray(output_limits(ids, 99, SearchOptions())).tolist()
-    [52, 0]
     """
     check_ids(source_ids=source_ids)
     lengths = ops.sum(ops.cast(padding_mask(source_ids), "int32"), axis=1)
@@ -109,11 +98,7 @@ def output_limits(
 
 
 def check_ids(**arrays):
-    """Raises a `ValueError` if ids are not one row per sentence.
-
-    Example:
-    >>> check_ids(source_ids=np.array([[7, 3, 0], [8, 7, 3]]))
-    """
+    """Raises a `ValueError` if ids are not one row per sentence."""
     for name, ids in arrays.items():
         shape = tuple(ids.shape if hasattr(ids, "shape") else np.shape(ids))
         if len(shape) != 2:
@@ -127,10 +112,8 @@ def check_ids(**arrays):
 def loop_length(model, max_length):
     """Returns `max_length`, but at most the model's own `max_length`, if any.
 
-    The result is an int if the argument is one, otherwise an int32 tensor.
-
-    Raises:
-        ValueError: if `max_length` is an int below 1.
+    The result is an int if the argument is one, otherwise an int32 tensor. An
+    int below 1 raises a `ValueError`.
     """
     if isinstance(max_length, int) and max_length < 1:
         raise ValueError(

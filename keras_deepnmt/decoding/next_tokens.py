@@ -16,19 +16,15 @@ def next_token_log_probs(
     and the tokens that `options` forbid. The others are not renormalized: the
     score of an output is the one that the model gives.
 
-    Args:
-        log_probs: float tensor `(R, V)`, of the token after each hypothesis.
-        ids: int32 tensor `(R, M)`, the hypotheses, filled up with 0s.
-        step: int scalar tensor. Their length.
-        must_end: bool tensor `(R,)`. Whether their maximum length is reached.
-        options: `SearchOptions`.
-        prefix_ids: int tensor `(R, P)`, the tokens that each hypothesis begins
-            with, filled up with 0s; no other token may be in their place.
+    `log_probs` `(R, V)` are of the token after each hypothesis. The hypotheses
+    are `ids` `(R, M)`, filled up with 0s, of length `step`, and `must_end`
+    `(R,)` tells whether their maximum length is reached. They begin with
+    `prefix_ids` `(R, P)`, filled up with 0s: no other token may be in the place
+    of these.
 
-    Returns:
-        The log-probabilities, and for each hypothesis whether it ends only
-        because its maximum length is reached: the model gives another permitted
-        token a higher probability than the end id.
+    The second result tells for each hypothesis whether it ends only because its
+    maximum length is reached: the model gives another permitted token a higher
+    probability than the end id.
     """
     log_probs = ops.maximum(ops.cast(log_probs, "float32"), IMPOSSIBLE)
     tokens = ops.arange(log_probs.shape[-1], dtype="int32")[None]  # (1, V)
@@ -61,17 +57,11 @@ def next_token_log_probs(
 
 
 def forbid_repeated_ngrams(words, ids, step, size):
-    """Makes tokens impossible that would repeat an n-gram.
+    """Makes tokens impossible that would repeat an n-gram of `size` tokens.
 
-    Args:
-        words: float tensor `(R, V)`, of the token after each hypothesis.
-        ids: int32 tensor `(R, M)`, the hypotheses, filled up with 0s.
-        step: int scalar tensor. Their length.
-        size: int. The length of the n-grams, at least 1.
-
-    Returns:
-        Tensor `(R, V)`. A token is forbidden if it has followed the last
-        `size - 1` tokens of its hypothesis before.
+    A token is forbidden if it has followed the last `size - 1` tokens of its
+    hypothesis before. `words` `(R, V)` are log-probabilities of the token after
+    each hypothesis of `ids` `(R, M)`, which has `step` tokens.
     """
     positions = ops.arange(ops.shape(ids)[1], dtype="int32")  # (M,)
     # Whether the token at each position would be repeated: (R, M).

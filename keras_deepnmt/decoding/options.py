@@ -225,11 +225,7 @@ class SearchOptions:
 
 
 def check_groups(options: SearchOptions) -> None:
-    """Raises a `UserError` if groups would have different numbers of beams.
-
-    Example:
-    >>> check_groups(SearchOptions(num_beams=6, num_groups=3))
-    """
+    """Raises a `UserError` if groups would have different numbers of beams."""
     beams, groups = options.num_beams, options.num_groups
     if beams % groups:
         # The two values may come from a recipe and from the command line.

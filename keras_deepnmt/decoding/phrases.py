@@ -19,23 +19,12 @@ def required_phrases(constraint_ids, limits, options, vocabulary_size):
     """Describes phrases `(B, C, P)`, filled up with 0s.
 
     Those that no translation of their sentence can contain are left out: they
-    have no room before the end token of the longest translation, or have tokens
-    that are never produced.
+    have no room before the end token of the longest translation, whose length
+    is in `limits` `(B,)`, or have tokens that are never produced.
 
-    Args:
-        constraint_ids: int tensor `(B, C, P)`.
-        limits: int32 tensor `(B,)`. The maximum lengths.
-        options: `SearchOptions`.
-        vocabulary_size: int. Number of target tokens.
-
-    Returns:
-        A dict: `ids` int32 `(B, C, P)`, 0 for those left out; `lengths` int32
-        `(B, C)`; `repeats` int32 `(B, C)`, how many earlier phrases of the
-        sentence are equal; `is_complete` bool `(B,)`, whether none is left out.
-
-    Raises:
-        ValueError: if there are not three dimensions, or there is no room for a
-            phrase.
+    The result has `ids` int32 `(B, C, P)`, 0 for those left out; `lengths`
+    int32 `(B, C)`; `repeats` int32 `(B, C)`, how many earlier phrases of the
+    sentence are equal; and `is_complete` bool `(B,)`, whether none is left out.
 
     Example:
     >>> from keras_deepnmt.decoding import SearchOptions
@@ -113,19 +102,14 @@ def contains_all(phrases, ids):
 
 
 def follow_phrases(phrases, ids, step):
-    """Finds how far hypotheses have come with their phrases.
+    """Finds how far hypotheses `(B, K, M)` have come with their phrases.
 
-    Args:
-        phrases: dict from `required_phrases`.
-        ids: int32 tensor `(B, K, M)`, the hypotheses, filled up with 0s.
-        step: int scalar tensor. Their length.
-
-    Returns:
-        The dict, with leading axis B, and also: `occurrences` int32
-        `(B, K, C)`; `is_missing` bool `(B, K, C)`; `begun` bool
-        `(B, K, C, P)`, whether the last p tokens of the hypothesis are the
-        first p of the phrase; `progress` int32 `(B, K, C)`, the largest such p
-        of a phrase that is missing.
+    The hypotheses are filled up with 0s and have `step` tokens. The result is
+    `phrases`, from `required_phrases`, and also: `occurrences` int32
+    `(B, K, C)`; `is_missing` bool `(B, K, C)`; `begun` bool `(B, K, C, P)`,
+    whether the last p tokens of the hypothesis are the first p of the phrase;
+    `progress` int32 `(B, K, C)`, the largest such p of a phrase that is
+    missing.
     """
     occurrences = _occurrences(phrases, ids)
     begun = _begun(phrases["ids"], ids, step)
@@ -147,11 +131,8 @@ def follow_phrases(phrases, ids, step):
 def within_reach(followed, step, limits):
     """Tells which missing phrases still have room: bool `(B, K, C)`.
 
-    Args:
-        followed: dict from `follow_phrases`.
-        step: int scalar tensor. The length of the hypotheses.
-        limits: int32 tensor `(B,)`. The maximum lengths, which include the end
-            token.
+    `followed` is from `follow_phrases`. The hypotheses have `step` tokens;
+    their maximum lengths `limits` `(B,)` include the end token.
     """
     rest = followed["lengths"][:, None] - followed["progress"]
     has_room = step + rest < limits[:, None, None]
@@ -161,16 +142,9 @@ def within_reach(followed, step, limits):
 def forbid_early_end(log_probs, followed, step, limits):
     """Makes the end impossible where a phrase that is missing has room.
 
-    Where no other token may follow, the end remains possible.
-
-    Args:
-        log_probs: float tensor `(B * K, V)` of the tokens that may follow.
-        followed: dict from `follow_phrases`.
-        step: int scalar tensor. The length of the hypotheses.
-        limits: int32 tensor `(B,)`. The maximum lengths.
-
-    Returns:
-        The changed log-probabilities.
+    Where no other token may follow, the end remains possible. `log_probs`
+    `(B * K, V)` are those of the tokens that may follow; the other arguments
+    are those of `within_reach`.
     """
     is_early = ops.any(within_reach(followed, step, limits), axis=-1)
     is_early = flatten_beams(is_early[..., None])  # (B * K, 1)
@@ -184,9 +158,7 @@ def forbid_early_end(log_probs, followed, step, limits):
 def check_beams(options):
     """Refuses searches that cannot choose where a phrase stands.
 
-    Raises:
-        UserError: if translations are drawn at random, or a group has a single
-            beam.
+    These draw translations at random, or have a group with a single beam.
     """
     if options.sampling:
         raise UserError(

@@ -20,10 +20,6 @@ def score_divisor(length, length_penalty, length_offset=5.0):
     `SearchOptions`: float32 of the shape of `length`, at least 1, and never
     smaller for a greater length. `length` includes the end id; 0, a row that
     only fills up the batch, counts as 1, so that nothing is divided by 0.
-
-    Example:
-    >>> float(score_divisor(7, 1.0)), float(score_divisor(7, 1.0, 0.0))
-    (2.0, 7.0)
     """
     length = ops.cast(ops.maximum(length, 1), "float32")
     return ops.power(

@@ -78,11 +78,8 @@ def sample_search(
 class SampleSearch(IndependentSearch):
     """The stages of sampling.
 
-    Args:
-        model: a model of this package.
-        options: `SearchOptions`.
-        token_ids: int tensor `(V,)`, the token of each number of the model's
-            target vocabulary. Defaults to the numbers.
+    `token_ids` `(V,)` has the token of each number of the model's target
+    vocabulary. Without it these are the numbers themselves.
     """
 
     def __init__(self, model, options, token_ids=None):

@@ -81,15 +81,8 @@ def search(
 def search_stages(model, options, candidate_ids=None, num_sentences=None):
     """Returns the stages of the search that options ask for.
 
-    Args:
-        model: a model of this package.
-        options: `SearchOptions`.
-        candidate_ids: as in `search`.
-        num_sentences: int. The sentences of a batch, or `None` if their number
-            is not known.
-
-    Returns:
-        `SearchStages`.
+    `candidate_ids` are those of `search`. `num_sentences` is the number of
+    sentences of a batch, or `None` if it is not known.
     """
     if candidate_ids is None:
         num_states = num_sentences and num_sentences * options.num_beams
@@ -111,9 +104,7 @@ def _stages(model, options, token_ids=None):
 class _RestrictedSearch:
     """The stages of a search among some tokens, which are numbered anew.
 
-    Args:
-        stages: `SearchStages`.
-        candidate_ids: int tensor `(W,)`, the token of each number.
+    `candidate_ids` `(W,)` has the token of each number.
     """
 
     def __init__(self, stages, candidate_ids):

@@ -23,12 +23,9 @@ from keras_deepnmt.xla.replicas import num_replicas
 def first_stage(source_length, max_length):
     """Returns the number of steps of a search's first stage.
 
-    It is 1.5 times the number of source tokens, plus 8. Nearly all searches
-    finish within these steps, so that few batches need a second program.
-
-    Example:
-    >>> first_stage(16, 66), first_stage(64, 114)
-    (32, 114)
+    It is 1.5 times the number of source tokens, plus 8, or `max_length` where
+    that is less or not much more. Nearly all searches finish within these
+    steps, so that few batches need a second program.
     """
     length = int(tuned.FIRST_STAGE_FACTOR * source_length)
     return at_most(length + tuned.FIRST_STAGE_EXTRA, max_length)
@@ -65,9 +62,8 @@ def fewer_rows(rows):
 def next_stage(length, max_length):
     """Returns the number of steps up to the end of the next stage.
 
-    Example:
-    >>> next_stage(48, 400), next_stage(48, 114)
-    (96, 114)
+    It is `tuned.STAGE_GROWTH` times the present one, or `max_length` where that
+    is less or not much more.
     """
     return at_most(tuned.STAGE_GROWTH * length, max_length)
 
@@ -90,10 +86,8 @@ class SearchPlan(NamedTuple):
 def search_name(options, room=0, **given):
     """Returns the name, for `FewShapes`, of the programs of a search.
 
-    Args:
-        options: `SearchOptions`.
-        room: int, the least room for a translation, whatever its source.
-        **given: the optional arrays of a search, or `None` in place of one.
+    `room` is the least room for a translation, whatever its source. `given` has
+    the optional arrays of a search, or `None` in place of one.
     """
     sizes = [
         (name, x.shape if name == "candidate_ids" else x.shape[1:])
@@ -124,21 +118,11 @@ class StagedSearch:
     `few_shapes` has no room for: batches of other shapes, and then all that the
     first stage of a batch does not finish.
 
-    Args:
-        model: a model of this package.
-        compiled: bool. Whether XLA compiles it.
-
     Attributes:
         num_sentences: `Counter` of the sentences searched so far, by shape of
             their batches. A search that has the counts of another one goes on
             with the programs that the other one would use.
         few_shapes: the `FewShapes` that are compiled. The same holds for them.
-
-    Example:
-    >>> staged = StagedSearch(model)
-    >>> options = keras_deepnmt.decoding.SearchOptions(num_beams=2)
-    >>> staged(source_ids, options=options, max_length=70)["ids"].shape
-    (3, 2, 70)
     """
 
     def __init__(self, model, compiled=True):
@@ -180,22 +164,11 @@ class StagedSearch:
         max_length,
         plan=None,
     ):
-        """Translates a batch.
+        """Translates a batch; returns a dict of arrays, as `search`.
 
-        Args:
-            source_ids: int array `(B, S)`.
-            prefix_ids: int array `(B, P)`, or `None`.
-            constraint_ids: int array `(B, C, P)`, or `None`.
-            max_lengths: int array `(B,)`, or `None`.
-            candidate_ids: int array `(W,)`, or `None`.
-            num_needed: int, as in `search`. It needs no other program.
-            options: `SearchOptions`.
-            max_length: int.
-            plan: what `count` has returned for the batch. Defaults to counting
-                it now.
-
-        Returns:
-            A dict of arrays, as `search`.
+        The arguments are those of `search`, as arrays. Another `num_needed`
+        needs no other program. `plan` is what `count` has returned for the
+        batch; without it the batch is counted now.
         """
         needed = options.num_beams if num_needed is None else num_needed
         given = (
@@ -303,12 +276,8 @@ class StagedSearch:
     ):
         """Traces the first program of a search, which later only compiles it.
 
-        Args:
-            source_ids: int array `(B, S)` of the shape to search.
-            candidate_ids: as in the search.
-            options: as in the search.
-            max_length: as in the search.
-            plan: as in the search.
+        `source_ids` have the shape to search. The other arguments are those of
+        the search.
         """
         needed = np.int32(options.num_beams)
         given = (None, None, None, candidate_ids, needed)
@@ -333,19 +302,13 @@ class StagedSearch:
         return self._first, arrays, {**keywords, "lengths": (length,)}
 
     def count(self, source_ids, name):
-        """Counts a batch; returns how it is searched.
+        """Counts a batch; returns how it is searched, for a call.
 
         Its later stages have all rows, or a quarter of them, once many
         sentences of this shape have been counted. Batches that several threads
         search must be counted in their order, by one thread: otherwise other
-        programs, with other rounding, would search them each time.
-
-        Args:
-            source_ids: int array `(B, S)`.
-            name: what `search_name` returns for the batch.
-
-        Returns:
-            A `SearchPlan`, for a call.
+        programs, with other rounding, would search them each time. `name` is
+        what `search_name` returns for the batch.
         """
         rows, shape = len(source_ids), source_ids.shape
         if not self._is_compiled:

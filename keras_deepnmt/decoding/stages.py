@@ -34,15 +34,9 @@ def at_most(length, max_length):
 
 
 def with_room(outputs, number, pad):
-    """Gives the ids of a search's outputs room for more tokens.
+    """Gives the ids of a search's outputs room for `number` more tokens.
 
-    Args:
-        outputs: dict of arrays or tensors, as `decoding.search` returns.
-        number: how many more.
-        pad: `np.pad`, or `tf.pad` in a graph.
-
-    Returns:
-        The dict with longer `"ids"`.
+    `pad` is `np.pad`, or `tf.pad` in a graph.
     """
     ids = outputs["ids"]
     widths = [(0, 0)] * (len(ids.shape) - 1) + [(0, number)]
@@ -64,12 +58,8 @@ class SearchStages:
     * `state`: of the search, from `_first_state`.
 
     A search has the hypotheses in its state under the name `_ids`, and defines
-    `_first_state`, `_is_live`, `_grow` and `outputs`.
-
-    Args:
-        model: a model of this package.
-        options: `SearchOptions`, with the number K of hypotheses of each
-            sentence, `num_beams`.
+    `_first_state`, `_is_live`, `_grow` and `outputs`. The number K of
+    hypotheses of each sentence is `options.num_beams`.
     """
 
     _ids = "ids"
@@ -87,10 +77,9 @@ class SearchStages:
     def _first_state(self, limits, length, cache):
         """Returns the state before the first step.
 
-        Args:
-            limits: int tensor, the maximum lengths.
-            length: number of positions that there is room for.
-            cache: dict of the growing parts of the model's cache.
+        It has room for `length` tokens. `limits` are the maximum lengths,
+        `_num_limits` of each sentence, and `cache` has the growing parts of the
+        model's cache.
         """
         raise NotImplementedError
 
@@ -121,25 +110,13 @@ class SearchStages:
         max_lengths=None,
         num_needed=None,
     ):
-        """Encodes the sources.
+        """Encodes the sources; returns the carried tensors.
 
-        Args:
-            source_ids: as in `beam_search`.
-            max_length: int or int scalar tensor. Maximum number of steps.
-            length: int or int scalar tensor. Number of steps that there is
-                room for, before `advance` makes more. Defaults to `max_length`.
-            prefix_ids: as in `beam_search`.
-            constraint_ids: as in `beam_search`.
-            max_lengths: as in `beam_search`.
-            num_needed: int scalar tensor. How many of the best hypotheses are
-                needed. A beam search without phrases is over when it has found
-                these. Defaults to all.
-
-        Returns:
-            The carried tensors.
-
-        Raises:
-            UserError: if there are phrases, and no two hypotheses compete.
+        The search makes at most `max_length` steps. It has room for `length` of
+        them before `advance` makes more, by default for all. `num_needed` tells
+        how many of the best hypotheses are needed, by default all; a beam
+        search without phrases is over when it has found these. The other
+        arguments are those of `beam_search`.
         """
         options = self._options
         if constraint_ids is not None:
@@ -178,14 +155,10 @@ class SearchStages:
         return carried
 
     def take(self, carried, places):
-        """Takes some sentences, in another order.
+        """Takes the carried tensors of some sentences, in another order.
 
-        Args:
-            carried: what `begin` or `advance` returned.
-            places: int tensor `(B',)`, the numbers of the sentences.
-
-        Returns:
-            The carried tensors of these sentences.
+        `carried` is what `begin` or `advance` returned, and `places` `(B',)`
+        has the numbers of the sentences.
         """
         num_sentences = carried["limits"].shape[0] // self._num_limits
 
@@ -204,15 +177,10 @@ class SearchStages:
     def advance(self, carried, length=None, most_live=0):
         """Makes steps until few sentences go on, or there is no more room.
 
-        Args:
-            carried: what `begin` or `advance` returned.
-            length: int or int scalar tensor. Number of steps that there is
-                room for. Defaults to the present one.
-            most_live: int or int scalar tensor. The number of sentences that
-                counts as few. Defaults to none.
-
-        Returns:
-            The carried tensors.
+        `carried` is what `begin` or `advance` returned, and so is the result.
+        `length` is the number of steps that there is room for, by default the
+        present one. At most `most_live` sentences count as few, by default
+        none.
         """
         state = carried["state"]
         if length is not None:

@@ -35,14 +35,7 @@ class ErrantScore(EditCounts):
 def load_annotator(spacy_model: str = SPACY_MODEL) -> Any:
     """Loads ERRANT's annotator of English.
 
-    Args:
-        spacy_model: Name or folder of an English model of spaCy.
-
-    Raises:
-        UserError: if the package `errant` or the model is not installed.
-
-    Example:
-    >>> annotator = load_annotator()
+    `spacy_model` is the name or folder of an English model of spaCy.
     """
     try:
         import errant

@@ -15,23 +15,10 @@ _CHRF_BETA = 2
 class MetricCounts:
     """Counts of sentences, and sacreBLEU's score of the sums of such counts.
 
-    Args:
-        metric: `"bleu"`, `"chrf"`, `"ter"` or the name of a metric of the
-            user.
-        tokenize: As in `corpus_scores`, like `lowercase`.
-        lowercase: Whether BLEU and chrF ignore case.
-        references: References whose script decides how TER splits text, and
-            without `tokenize` also how BLEU does.
-
-    Raises:
-        UserError: if the metric or BLEU's tokenizer is unknown, or the
-            tokenizer cannot be used.
-
-    Example:
-    >>> counts = MetricCounts("bleu")
-    >>> sums = counts.of_texts(["a b c d", "a b c e"], "a b c d")
-    >>> [round(score) for score in counts.scores(sums)]
-    [100, 59]
+    The metric is `"bleu"`, `"chrf"`, `"ter"` or the name of one of the user.
+    `tokenize` and `lowercase` are as in `corpus_scores`. The script of
+    `references` decides how TER splits text, and without `tokenize` also how
+    BLEU does.
     """
 
     def __init__(

@@ -24,11 +24,7 @@ _REFERENCES = [["a b d", "d e"], ["a c", None]]
 def check_names(metrics: Sequence[str], known: Sequence[str]) -> None:
     """Refuses names that are neither known metrics nor the user's own.
 
-    Raises:
-        UserError: if there is no metric, or one of this kind.
-
-    Example:
-    >>> check_names(["bleu"], ["bleu", "chrf"])
+    An empty list is refused too.
     """
     unknown = [name for name in metrics if name not in known]
     strange = [name for name in unknown if _find(name) is None]
@@ -48,15 +44,8 @@ def make_own_metric(
     """Makes a metric of the user, and tries it on two sentences.
 
     Its constructor gets `tokenize` and `lowercase` if it has such arguments.
-
-    Raises:
-        UserError: if its class refuses that, lacks a method, or its score is
-            not that of the sums of counts.
-
-    Example:
-    >>> metric = make_own_metric("sacrebleu.metrics.CHRF", lowercase=True)
-    >>> metric.corpus_score(["A b"], [["a b"]]).score
-    100.0
+    Raises a `UserError` if its class refuses that, lacks a method, or its score
+    is not that of the sums of counts.
     """
     given = {"tokenize": tokenize, "lowercase": lowercase}
     try:
@@ -88,10 +77,8 @@ def is_better_if_lower(name: str) -> bool:
 def direction(name: str) -> str:
     """Returns which values of a metric are better: lower or higher ones.
 
-    Empty for a metric of the user whose file was not imported.
-
-    Args:
-        name: The metric, perhaps after the name of a split.
+    Empty for a metric of the user whose file was not imported. `name` may begin
+    with the name of a split.
 
     Example:
     >>> direction("test ter"), direction("bleu"), direction("Unknown")

@@ -35,23 +35,11 @@ def randomization_p_value(
     be swapped in at most `num_trials` ways, all of them are tried instead, and
     `p` is the exact share `c / n`.
 
-    Args:
-        system: Counts of the system's sentences `(sentences, counts)`, such as
-            those of `MetricCounts`.
-        baseline: The same of the baseline.
-        scores: Function that maps sums of counts `(rows, counts)` to scores
-            `(rows,)`.
-        num_trials: Number of trials.
-        seed: Seed of the trials.
-
-    Returns:
-        The p-value: how probable a difference at least as large is if it is
-        chance which system made which translation.
-
-    Example:
-    >>> system, baseline = np.array([[3.0], [1.0]]), np.array([[1.0], [1.0]])
-    >>> randomization_p_value(system, baseline, lambda sums: sums[:, 0])
-    1.0
+    `system` and `baseline` are counts of their sentences `(sentences, counts)`,
+    such as those of `MetricCounts`; `scores` maps sums of counts
+    `(rows, counts)` to scores `(rows,)`. The p-value is how probable a
+    difference at least as large is if it is chance which system made which
+    translation.
     """
     # Sums and products of counts are exact, and faster than those of integers.
     system, baseline = (np.asarray(of, "float64") for of in (system, baseline))
@@ -91,20 +79,8 @@ def bootstrap_p_value(
     it is p = (c + 1) / (n + 1). The draws are those of sacreBLEU.
 
     It is 1 if the systems have equal scores, and for a single sentence, since
-    all samples of it are the same.
-
-    Args:
-        system: Counts of the system's sentences `(sentences, counts)`.
-        baseline: The same of the baseline.
-        scores: Function that maps sums of counts `(rows, counts)` to scores
-            `(rows,)`.
-        num_resamples: Number of samples.
-        seed: Seed of the samples.
-
-    Example:
-    >>> system, baseline = np.array([[3.0]]), np.array([[1.0]])
-    >>> bootstrap_p_value(system, baseline, lambda sums: sums[:, 0])
-    1.0
+    all samples of it are the same. `system`, `baseline` and `scores` are as for
+    `randomization_p_value`.
     """
     one, other = (
         scores(counts.sum(axis=0)[None])[0] for counts in (system, baseline)

@@ -125,10 +125,6 @@ def reference_sets(
 
     There an empty line is `None`, since it is not a reference. A sentence that
     has no other line keeps the empty one of the first set.
-
-    Example:
-    >>> reference_sets(["a", ""], [["", ""]])
-    [['a', ''], [None, None]]
     """
     for lines in more_references:
         check_lengths(references=references, more_references=lines)
@@ -162,10 +158,6 @@ def make_metrics(
     Call it before translating to find out whether the result can be scored: it
     raises a `UserError` if a metric or tokenizer is unknown, or a tokenizer
     needs a package or a file that is missing.
-
-    Example:
-    >>> list(make_metrics(["bleu", "ter"]))
-    ['bleu', 'ter']
     """
     from sacrebleu.metrics import BLEU
 

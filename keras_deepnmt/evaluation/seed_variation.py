@@ -67,12 +67,7 @@ def seed_statistics(values: Sequence[float]) -> SeedStatistics:
 def student_quantile(degrees: int) -> float:
     """Returns the t that |T| exceeds with a probability of 5 %.
 
-    Args:
-        degrees: Degrees of freedom of Student's t distribution.
-
-    Example:
-    >>> round(student_quantile(1), 1), round(student_quantile(2), 2)
-    (12.7, 4.3)
+    `degrees` are the degrees of freedom of Student's t distribution.
     """
     # The probability rises with t, and so does t with the angle.
     low, high = 0.0, math.pi / 2

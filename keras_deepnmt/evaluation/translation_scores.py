@@ -23,12 +23,7 @@ def check_metrics(
     references: Sequence[str] = (),
     more_references: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Refuses metrics that cannot be computed, before a text is translated.
-
-    Raises:
-        UserError: if a metric or tokenizer is unknown or cannot be used, a
-            COMET metric has no model, or COMET has several references.
-    """
+    """Refuses metrics that cannot be computed, before a text is translated."""
     check_names(metrics, ALL_METRICS)
     for name in COMET_METRICS:
         if name in metrics and name not in comet_models:
@@ -55,20 +50,13 @@ def translation_scores(
 ) -> tuple[dict[str, Score], dict[str, list[float]]]:
     """Scores translations by metrics that `check_metrics` allows.
 
-    Args:
-        hypotheses: As in `corpus_scores`, as are those not named here.
-        references: One reference for each hypothesis.
-        sources: The sentences that were translated, for GLEU and COMET.
-        metrics: Any of `ALL_METRICS`, and names of the user's.
-        tokenize: sacreBLEU tokenizer for BLEU.
-        lowercase: Whether BLEU and chrF ignore case.
-        num_resamples: Samples of the bootstrap intervals.
-        more_references: Further references.
-        comet_models: The models of COMET's metrics, by the metric.
+    These are any of `ALL_METRICS`, and names of the user's. GLEU and COMET need
+    `sources`. `comet_models` has the models of COMET's metrics, by the metric.
+    The other arguments are those of `corpus_scores`.
 
-    Returns:
-        A `Score` for each metric, in the order of `metrics`, and for those that
-        are means of scores of sentences, COMET's, the scores of the sentences.
+    The result is a `Score` for each metric, in the order of `metrics`, and for
+    those that are means of scores of sentences, COMET's, the scores of the
+    sentences.
     """
     scores = {}
     if counted := _counted(metrics):

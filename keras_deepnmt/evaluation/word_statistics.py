@@ -16,15 +16,7 @@ def word_splitter(
 ) -> Callable[[str], list[str]]:
     """Returns a function that splits a sentence into words as BLEU does.
 
-    Args:
-        tokenize: sacreBLEU tokenizer.
-        lowercase: Whether the words are lower-cased.
-
-    Returns:
-        Function of a sentence that returns its words.
-
-    Raises:
-        UserError: if the tokenizer is unknown or cannot be used.
+    `tokenize` is a tokenizer of sacreBLEU.
 
     Example:
     >>> word_splitter(lowercase=True)("A dog.")

@@ -27,14 +27,9 @@ _INSTEAD = (
 
 
 def tokenizer_of_script(script: str | None) -> str:
-    """Returns sacreBLEU's tokenizer for a script.
+    """Returns sacreBLEU's tokenizer for a script of `data.scripts`.
 
-    Args:
-        script: What `data.scripts.detect_script` returned.
-
-    Example:
-    >>> [tokenizer_of_script(script) for script in ("Chinese", "Thai", None)]
-    ['zh', 'flores200', '13a']
+    Without a script it is the one for words between spaces.
     """
     if script is None:
         return _WITH_SPACES
@@ -47,10 +42,6 @@ def tokenizer_of_language(language: str | None) -> str | None:
     It is `zh`, `ja-mecab` or `ko-mecab`, `flores200` for the other languages
     without spaces between words, and `13a` for those with spaces. Without a
     code there is none.
-
-    Example:
-    >>> [tokenizer_of_language(code) for code in ("ja", "km", "de", None)]
-    ['ja-mecab', 'flores200', '13a', None]
     """
     if not is_language_code(language):
         return None
@@ -62,14 +53,7 @@ def default_tokenizer(
 ) -> str:
     """Returns sacreBLEU's tokenizer for translations into a language.
 
-    Args:
-        references: Text in that language; its script decides if there is no
-            language code.
-        language: Code of the language.
-
-    Example:
-    >>> default_tokenizer(["我买了一条船。"]), default_tokenizer(["a"], "th")
-    ('zh', 'flores200')
+    If there is no code of the language, the script of the references decides.
     """
     return tokenizer_of_language(language) or tokenizer_of_script(
         detect_script(references)
@@ -77,12 +61,7 @@ def default_tokenizer(
 
 
 def unfit_tokenizer(tokenize: str, references: Iterable[str]) -> str | None:
-    """Says that a tokenizer cannot split a text into words, if it cannot.
-
-    Example:
-    >>> unfit_tokenizer("13a", ["我买了一条船。"])
-    'tokenize=13a takes a sentence of Chinese for one word; use zh.'
-    """
+    """Says that a tokenizer cannot split a text into words, if it cannot."""
     script = detect_script_without_spaces(references)
     if tokenize not in _NEED_SPACES or script is None:
         return None
@@ -93,12 +72,7 @@ def unfit_tokenizer(tokenize: str, references: Iterable[str]) -> str | None:
 
 
 def unusable_tokenizer(tokenize: str, error: Exception) -> UserError:
-    """Says what a tokenizer of sacreBLEU lacks, and what to do.
-
-    Example:
-    >>> str(unusable_tokenizer("ja-mecab", ImportError()))
-    "tokenize='ja-mecab' needs the packages mecab-python3 and ipadic...
-    """
+    """Says what a tokenizer of sacreBLEU lacks, and what to do."""
     reason = " ".join(str(error).split()) or type(error).__name__
     if tokenize in _EXTRAS:
         extra, packages = _EXTRAS[tokenize]

@@ -7,18 +7,8 @@ from keras_deepnmt.models.seq2seq import Seq2Seq
 def prepare_projection(model, num_states):
     """Prepares the projection to logits once for all steps of a search.
 
-    Args:
-        model: a model of this package, or an ensemble of them.
-        num_states: int. The number of states that each step projects, or `None`
-            if it is not known.
-
-    Returns:
-        An object with the same probabilities that a search uses like the model.
-
-    Example:
-    >>> prepared = prepare_projection(model, num_states=4)
-    >>> prepared.target_vocabulary_size == model.target_vocabulary_size
-    True
+    Each step projects `num_states` states; `None` if their number is not known.
+    A search uses the result like the model, with the same probabilities.
     """
     if isinstance(model, Ensemble):
         members = [prepare_projection(m, num_states) for m in model.models]
@@ -32,9 +22,7 @@ def prepare_projection(model, num_states):
 class ProjectedModel:
     """The methods of a model that searches call, with another projection.
 
-    Args:
-        model: a model of this package.
-        project: function from decoder states `(..., D)` to logits.
+    `project` maps decoder states `(..., D)` to logits.
     """
 
     def __init__(self, model, project):

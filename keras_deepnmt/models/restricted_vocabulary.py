@@ -7,26 +7,15 @@ from keras_deepnmt.models.projected_model import ProjectedModel
 
 
 def restrict_vocabulary(model, target_ids):
-    """Returns a model with a part of the target vocabulary.
+    """Returns a model, or an ensemble, with a part of the target vocabulary.
 
-    Args:
-        model: a model of this package, or an ensemble of them.
-        target_ids: int tensor `(W,)`: the remaining tokens, each once; the
-            first four are the special ids 0 to 3.
+    `target_ids` `(W,)` are the remaining tokens, each once; the first four are
+    the special ids 0 to 3.
 
-    Returns:
-        An object that a search uses like the model. Its target ids are indices
-        into `target_ids`. Its probabilities are those of the model, given that
-        the next token is one of them. If the model fuses two distributions,
-        both are restricted before they are fused.
-
-    Raises:
-        ValueError: if `target_ids` is not a vector of at least 5 ids.
-
-    Example:
-    >>> restricted = restrict_vocabulary(model, np.array([0, 1, 2, 3, 7, 9]))
-    >>> restricted.target_vocabulary_size
-    6
+    A search uses the result like the model. Its target ids are indices into
+    `target_ids`. Its probabilities are those of the model, given that the next
+    token is one of them. If the model fuses two distributions, both are
+    restricted before they are fused.
     """
     shape = tuple(target_ids.shape)
     if len(shape) != 1 or shape[0] < 5:

@@ -86,12 +86,8 @@ def try_slots(arguments, slots, policy, sizes):
 
     Each layer that is not of this package is cloned, built and called as a
     model does in training and in step-by-step decoding, on symbolic tensors.
-
-    Args:
-        arguments: those of the model, with configurations in the slots.
-        slots: the names of the model's slots.
-        policy: the model's dtype policy.
-        sizes: a `TrialSizes`.
+    `arguments` are those of the model, with configurations in the slots, and
+    `policy` is its dtype policy.
     """
     # The initial weights of the model must not depend on the trial: a layer
     # draws its seeds from Python's generator.

@@ -37,16 +37,9 @@ def clone_slot(arguments, slot, policy, side=None, relative_position=None):
 def init_layer_caches(layers, batch_size, max_length, num_beams):
     """Makes the caches of a model's layers for step-by-step decoding.
 
-    Args:
-        layers: dict of layers by the name of their cache. A layer may be
-            `None`; layers that do not read earlier positions have no cache.
-        batch_size: int or scalar tensor. Number of sentences, B.
-        max_length: int or scalar tensor. Number of target positions, M.
-        num_beams: int or scalar tensor. Hypotheses of each sentence, K.
-
-    Returns:
-        Dict of the parts `dynamic` and `history` of the model's cache, see
-        `Seq2Seq.init_cache`.
+    `layers` are by the name of their cache, and may be `None`; those that do
+    not read earlier positions have no cache. The result has the parts `dynamic`
+    and `history` of the model's cache, see `Seq2Seq.init_cache`.
     """
     dynamic, history = {}, {}
     for name, layer in layers.items():
@@ -69,9 +62,8 @@ def init_layer_caches(layers, batch_size, max_length, num_beams):
 class LayerCaches:
     """The caches of a model's layers in one decoding step.
 
-    Args:
-        cache: the cache that was passed to `decode`, or `None`.
-        index: int scalar tensor. Position of this step.
+    `cache` is what was passed to `decode`, or `None`, and `index` the position
+    of this step.
     """
 
     def __init__(self, cache, index):

@@ -23,18 +23,9 @@ def upper_envelope(
 ) -> tuple[list[float], list[int]]:
     """Finds which of several lines `intercept + place * slope` is highest.
 
-    Args:
-        intercepts: Float array `(n,)`.
-        slopes: Float array `(n,)`.
-
-    Returns:
-        The places from which a line is the highest one, the first of them minus
-        infinity, and the numbers of these lines. Of equal lines it is the
-        first.
-
-    Example:
-    >>> upper_envelope(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
-    ([-inf, 1.0], [1, 0])
+    The result is the places from which a line is the highest one, the first of
+    them minus infinity, and the numbers of these lines. Of equal lines it is
+    the first.
     """
     starts: list[float] = []
     lines: list[int] = []
@@ -67,16 +58,13 @@ def best_place(
 ) -> tuple[float, float]:
     """Finds the place on a line where the metric of the text is best.
 
-    Args:
-        intercepts: For each sentence the scores `(n,)` of its translations at
-            place 0.
-        slopes: How much each of them grows by a step of 1.
-        counts: For each sentence the counts of its translations `(n, counts)`.
-        metric: Computes the score of summed counts.
+    For each sentence, `intercepts` are the scores `(n,)` of its translations at
+    place 0, `slopes` how much they grow by a step of 1, and `counts` the counts
+    `(n, counts)` of the translations.
 
-    Returns:
-        The place, the middle of the widest of the best intervals, and the score
-        of the metric there. The place is 0 if nothing changes along the line.
+    The result is the place, the middle of the widest of the best intervals, and
+    the score of the metric there. The place is 0 if nothing changes along the
+    line.
     """
     total = np.zeros(counts[0].shape[1])
     places, changes = [], []

@@ -196,9 +196,6 @@ class Reranker:
 def as_weights(weights: Sequence[float] | None, number: int) -> np.ndarray:
     """Returns an array of `number` weights; `None` stands for ones.
 
-    Raises:
-        UserError: if the number of weights is wrong, or one is not finite.
-
     Example:
     >>> as_weights(None, 2)
     array([1., 1.])

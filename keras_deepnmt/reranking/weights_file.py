@@ -22,17 +22,9 @@ def weights_text(
 ) -> str:
     """Returns the content of a file of weights, JSON with a line end.
 
-    Args:
-        weights: One for each model.
-        models: For each model its run folder and one of `DIRECTIONS`.
-        options: The search options of the model that translates.
-        tuning: How the weights were found.
-
-    Example:
-    >>> models = [("runs/mine", "search"), ("runs/other", "forward")]
-    >>> text = weights_text([0.6, 0.4], models, SearchOptions(), {})
-    >>> json.loads(text)["models"][1]
-    {'run': 'runs/other', 'direction': 'forward', 'weight': 0.4}
+    `models` are the run folder and one of `DIRECTIONS` for each model,
+    `options` those of the model that translates, and `tuning` tells how the
+    weights were found.
     """
     content = {
         "models": [
@@ -48,27 +40,11 @@ def weights_text(
 def read_weights(
     file: str | Path, directions: Sequence[str], options: SearchOptions
 ) -> list[float]:
-    """Reads the weights of models from a file.
+    """Reads the weights of models from a file with the text of `weights_text`.
 
-    Args:
-        file: File with the text that `weights_text` returned.
-        directions: The direction of each model that they are for.
-        options: The search options of the model that translates.
-
-    Returns:
-        A weight for each model.
-
-    Raises:
-        UserError: if the file is missing or is not such a file, or its weights
-            were tuned for other directions, or another length penalty or
-            coverage penalty.
-
-    Example:
-    >>> models = [("a", "search"), ("b", "reverse")]
-    >>> text = weights_text([0.6, 0.4], models, SearchOptions(), {})
-    >>> size = Path("weights.json").write_text(text)
-    >>> read_weights("weights.json", ["search", "reverse"], SearchOptions())
-    [0.6, 0.4]
+    There is one for each of the `directions`. `options` are those of the model
+    that translates. Weights that were tuned for other directions or score
+    options raise a `UserError`.
     """
     if not Path(file).is_file():
         raise UserError(f"{file}: no such file of weights.")

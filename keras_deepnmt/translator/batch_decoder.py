@@ -208,12 +208,8 @@ class BatchDecoder:
         These are those `asked` for, sorted, best first. `given` has their
         prefixes, phrases and maximum lengths. `on_progress` gets the number of
         rows of each batch. The results of each batch are added to `finished`;
-        for those that it has at first, nothing is searched.
-
-        Raises:
-            UserError: if the model computes NaN, or the options allow no
-                phrases.
-            ValueError: if `finished` is not of a call with the same rows.
+        for those that it has at first, nothing is searched. It must be of a
+        call with the same rows.
         """
         batches = self._source_batches(rows, options, given)
         sources = [[rows[place] for place in places] for places in batches]
@@ -238,9 +234,6 @@ class BatchDecoder:
         """Scores a given target for each source row, in batches.
 
         `on_progress` gets the number of rows of each batch.
-
-        Raises:
-            UserError: if the model computes NaN.
         """
         batches = self._pair_batches(rows, labels)
         calls = (

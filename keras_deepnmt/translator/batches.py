@@ -28,12 +28,6 @@ class BatchLimits:
     call may add to sources so that one shape fewer is compiled: few sentences
     of a length are then searched with longer ones. A larger number makes the
     first call faster and later calls slower.
-
-    Example:
-    >>> limits = BatchLimits(16)
-    >>> limits.batch_size = 8
-    >>> limits.batch_tokens
-    2048
     """
 
     def __init__(self, batch_size: int, batch_tokens: int | None = None):
@@ -110,8 +104,8 @@ class BatchLimitAttributes:
 def as_integer(name: str, number: float, least: int) -> int:
     """Returns an argument as an int; it may be a float without fraction.
 
-    Raises:
-        ValueError: if the argument `name` is not an integer, or below `least`.
+    Anything else, and what is below `least`, raises a `ValueError` with the
+    `name` of the argument.
 
     Example:
     >>> as_integer("batch_size", 32.0, 1)
@@ -131,10 +125,6 @@ def padded_length(length: int, largest: int | None = None) -> int:
 
     These are 8, 16, 32, 64, and then 96, 128, 192, 256 and so on, which grow by
     a third or a half: padding of short sentences costs little.
-
-    Example:
-    >>> [padded_length(length) for length in (1, 8, 9, 25, 33, 70)]
-    [8, 8, 16, 32, 64, 96]
     """
     padded = 8
     while padded < length:
@@ -150,10 +140,6 @@ def padded_rows(rows: int, largest: int) -> int:
     """Rounds a number of rows up to one of a few, at most `largest`.
 
     These are 1, 4, 16, 64 and so on, `largest`, and its half, rounded up.
-
-    Example:
-    >>> [padded_rows(rows, 100) for rows in (1, 2, 5, 17, 51, 65)]
-    [1, 4, 16, 50, 64, 100]
     """
     padded = 1
     while padded < rows:
@@ -185,11 +171,6 @@ def length_batches(
     tokens, unless it is a single row: all rows count as the one with the most
     of `tokens_of_rows`, by default their padded lengths. A group also ends
     where that saves much padding.
-
-    Example:
-    >>> groups = length_batches([5, 2, 9, 2, 70], 3, 99)
-    >>> [group.tolist() for group in groups]
-    [[1, 3, 0], [2], [4]]
     """
     if tokens_of_rows is None:
         tokens_of_rows = [padded_length(int(length)) for length in lengths]
@@ -265,27 +246,16 @@ def choose_shapes(
     most_rows: Callable[[int], int],
     compilation_padding: int,
 ) -> Mapping[int, Shape]:
-    """Chooses shapes for the batches of a call, since each shape is compiled.
+    """Chooses shapes for the batches of each length, as each shape is compiled.
 
     Batches of one length all have the rows of the largest of them. Batches of
     few sentences are padded to the length of longer ones, where the padding is
     less than `compilation_padding`. The choice does not depend on earlier
     searches, so that a continued run computes the same and compiles nothing.
 
-    Args:
-        batches: for each batch its number of sentences and its own shape, of a
-            padded length.
-        most_rows: returns the largest number of rows that batches of a length
-            may have.
-        compilation_padding: as in `BatchLimits`.
-
-    Returns:
-        The shape for batches of each length.
-
-    Example:
-    >>> batches = [(32, Shape(32, 16)), (20, Shape(32, 32))]
-    >>> choose_shapes(batches, lambda length: 32, 2_048)
-    {16: Shape(rows=32, length=32), 32: Shape(rows=32, length=32)}
+    `batches` has for each batch its number of sentences and its own shape, of a
+    padded length. `most_rows` returns the largest number of rows that batches
+    of a length may have.
     """
     num_sentences, rows = {}, {}
     for number, shape in batches:
@@ -319,9 +289,7 @@ def choose_shapes(
 class CandidateTokens:
     """Chooses the target tokens of batches from shortlists.
 
-    Args:
-        shortlists: `data.Shortlists` of the vocabularies, or `None`.
-        vocabulary_size: number of target tokens.
+    Without shortlists all of the vocabulary is used.
     """
 
     def __init__(self, shortlists: Shortlists | None, vocabulary_size: int):
@@ -340,9 +308,8 @@ class CandidateTokens:
         It is one number for all, since each number is compiled separately.
         Batches that are searched with all tokens do not count.
 
-        Args:
-            batches: the source rows of each.
-            needed: for each, rows of target ids that must be among its tokens.
+        `batches` has the source rows of each batch, and `needed` for each of
+        them rows of target ids that must be among its tokens.
         """
         self._number = 0
         if self._shortlists is None:
@@ -359,12 +326,9 @@ class CandidateTokens:
     ) -> np.ndarray | None:
         """Returns the tokens of a batch: int32 `(W,)`, ascending.
 
-        Args:
-            rows: its source rows.
-            needed: rows of target ids that must be among them.
-
-        Returns:
-            The tokens; `None` where all of the vocabulary is used.
+        They are `None` where all of the vocabulary is used. `rows` are the
+        source rows of the batch, and the ids in `needed` must be among its
+        tokens.
         """
         if self._shortlists is None:
             return None

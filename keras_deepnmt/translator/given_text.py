@@ -56,12 +56,7 @@ class FoundText:
 
 
 def given_tokens(tokenizer, texts: Sequence[str]) -> list[GivenTokens]:
-    """Segments given texts.
-
-    Example:
-    >>> given_tokens(target_tokenizer, [""])
-    [GivenTokens(ids=[], pieces=[])]
-    """
+    """Segments given texts."""
     rows = tokenizer.encode_parts(list(texts))
     return [GivenTokens(*row) for row in zip(*rows, strict=True)]
 
@@ -75,11 +70,6 @@ def rows_to_find(
     different places: once for each phrase with these ids, and once more for
     each place in the prefix, or in another phrase, that has these ids and other
     characters.
-
-    Example:
-    >>> lodz = GivenTokens([5, 1], ["▁", "Ł"])
-    >>> rows_to_find(GivenTokens([5, 1], ["▁", "Ż"]), [lodz])
-    [[5, 1], [5, 1]]
     """
     by_ids: dict[tuple[int, ...], list[GivenTokens]] = {}
     for phrase in phrases:
@@ -107,16 +97,6 @@ def find_given(
     other characters have different places, as equal phrases have; others may
     overlap. As many phrases as possible have a place: longer ones choose first,
     equally long ones in their order, and each takes the first place it can.
-
-    Args:
-        ids: The tokens of the translation.
-        prefix: What it was to begin with.
-        phrases: What it was to contain.
-
-    Example:
-    >>> phrase = GivenTokens([5, 1], ["▁", "Ł"])
-    >>> find_given([7, 5, 1, 3], GivenTokens(), [phrase]).pieces
-    {1: '▁', 2: 'Ł'}
     """
     pieces: dict[int, str] = {}
     has_prefix = list(ids[: len(prefix.ids)]) == list(prefix.ids)
@@ -140,13 +120,8 @@ def text_with_given(
 ) -> str:
     """Joins tokens to a text; unknown ones may stand for given characters.
 
-    Args:
-        tokenizer: The tokenizer of the ids.
-        ids: The tokens, with or without an end token.
-        given: Places of tokens and their pieces.
-
-    Returns:
-        The text.
+    What follows an end token in `ids` is left out. `given` has places of tokens
+    and their pieces.
     """
     ids = list(ids)
     if END_ID in ids:

@@ -271,12 +271,8 @@ def with_run_options(
 ) -> dict[str, Any]:
     """Returns arguments of `Translator`: those given, otherwise a run's.
 
-    An argument that is `None` counts as not given. With `options` no search
-    option of the run is taken.
-
-    Args:
-        given: arguments of `Translator`.
-        decoding: the decoding options of the run.
+    `decoding` has the decoding options of the run. An argument that is `None`
+    counts as not given. With `options` no search option of the run is taken.
 
     Example:
     >>> run = {"num_beams": 5, "batch_size": 16}
@@ -292,11 +288,8 @@ def with_run_options(
 def read_summary(run_dir: str | Path) -> dict[str, Any]:
     """Reads `run.json`, the summary that a run writes when it has finished.
 
-    In a preset folder it is `translator.json`.
-
-    Raises:
-        UserError: if the folder or the file is missing, or the file is not
-            valid JSON, lacks a key or has a value of the wrong type.
+    In a preset folder it is `translator.json`. A folder or file that is
+    missing, or is not what it should be, raises a `UserError`.
     """
     directory = find_run_folder(run_dir)
     check_run_folder(directory)
@@ -318,9 +311,7 @@ def read_summary(run_dir: str | Path) -> dict[str, Any]:
 def check_run_folder(directory: Path) -> None:
     """Refuses a folder that is missing, or that another command wrote.
 
-    Raises:
-        UserError: if it does not exist, or is a folder of prepared data or
-            an exported model.
+    Such a folder has prepared data or an exported model.
     """
     if not directory.is_dir():
         near = did_you_mean(str(directory), list_trained_models())
@@ -378,12 +369,7 @@ def _check_files(directory, summary, of_model):
 
 
 def summary_file(directory: Path) -> Path:
-    """Returns the file that `read_summary` reads.
-
-    Example:
-    >>> summary_file(Path("runs/demo"))
-    PosixPath('runs/demo/run.json')
-    """
+    """Returns the file that `read_summary` reads."""
     name = PRESET_FILE if is_preset_folder(directory) else RUN_FILE
     return directory / name
 

@@ -25,24 +25,13 @@ def why_missed(
 ) -> Reason | None:
     """Returns why a translation lacks a phrase; `None` if it has all.
 
-    Args:
-        translator: What translated.
-        source: The sentence.
-        hypothesis: Its translation.
-        prefixes: What was given for it, as for `Translator.translate`.
-        constraints: As above.
-        max_lengths: As above.
+    It is `"empty"` if the sentence has no token; `"unknown"` if a phrase that
+    is missing has characters that the vocabulary lacks, and unknown tokens are
+    forbidden; `"room"` if the prefix and the phrases together are too long for
+    the maximum length; otherwise `"contradiction"`.
 
-    Returns:
-        `"empty"` if the sentence has no token; `"unknown"` if a phrase that is
-        missing has characters that the vocabulary lacks, and unknown tokens are
-        forbidden; `"room"` if the prefix and the phrases together are too long
-        for the maximum length; otherwise `"contradiction"`.
-
-    Example:
-    >>> (best,) = translator.translate_nbest("", 1, constraints=["dog"])
-    >>> why_missed(translator, "", best, constraints=["dog"])
-    'empty'
+    `hypothesis` is the translation of `source` by `translator`. What was
+    required of it is given as for `Translator.translate`.
     """
     model = translator.model
     given = given_rows(

@@ -37,8 +37,7 @@ def as_sentences(
 ) -> tuple[list[str], bool]:
     """Returns a list of sentences, and whether `texts` is a single sentence.
 
-    Raises:
-        TypeError: if `texts`, the argument `name`, holds anything but strings.
+    Anything but strings raises a `TypeError`, which calls the argument `name`.
 
     Example:
     >>> as_sentences("a dog"), as_sentences(["a dog"])
@@ -63,10 +62,6 @@ def as_pairs(
     """Returns sources, targets, and whether they are a single pair.
 
     A target is a string, or its ids.
-
-    Raises:
-        TypeError: if only one of them is a list, or one holds anything else.
-        UserError: if there are not as many targets as sources.
     """
     sources, is_one = as_sentences(sources, "sources")
     is_one_target = isinstance(targets, str) or _are_ids(targets)
@@ -91,9 +86,7 @@ def as_pairs(
 def refuse_one_sentence(texts, name: str) -> None:
     """Refuses a string where a list of sentences is needed.
 
-    Raises:
-        TypeError: if `texts`, the argument `name`, is a string. Its letters
-            would be taken for sentences.
+    Its letters would be taken for sentences. `name` is that of the argument.
     """
     if isinstance(texts, str | bytes):
         raise TypeError(
@@ -113,14 +106,8 @@ def source_rows(
 
     A `tag` stands before each source that is not empty. A context before a
     sentence is shortened first, see `data.context`; the tag stays, and so does
-    one of the `known_tags` that a text begins with.
-
-    Returns:
-        The rows, and the indices of those that were truncated.
-
-    Example:
-    >>> source_rows(source_tokenizer, [""], 9)
-    ([[3]], [])
+    one of the `known_tags` that a text begins with. The indices of the rows
+    that were truncated are also returned.
     """
     encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
     mark = mark_id(tokenizer)
@@ -156,16 +143,9 @@ def label_rows(
 ) -> list[list[int]]:
     """Turns targets into rows of at most `max_length` ids, the end included.
 
-    `None` is no limit. An error names the `place` of the targets, an argument
-    or a file, and the line, counted from `first`. Targets may be such rows.
-
-    Raises:
-        UserError: if a target is too long, or is ids that are not those of a
-            translation.
-
-    Example:
-    >>> label_rows(target_tokenizer, [""], None)
-    [[3]]
+    `None` is no limit; a longer target is refused. An error names the `place`
+    of the targets, an argument or a file, and the line, counted from `first`.
+    Targets may be such rows.
     """
     texts = [target for target in targets if isinstance(target, str)]
     encoded = iter(tokenizer.encode(texts))
@@ -199,13 +179,6 @@ def prefix_rows(
     """Segments the beginnings of translations, which leave room for the end id.
 
     Arguments and errors are those of `label_rows`.
-
-    Raises:
-        UserError: if a beginning is too long.
-
-    Example:
-    >>> prefix_rows(target_tokenizer, [""], None)
-    [GivenTokens(ids=[], pieces=[])]
     """
     found = given_tokens(tokenizer, prefixes)
     rows = [[*given.ids, END_ID] for given in found]
@@ -296,14 +269,10 @@ class GivenRows:
     def arrays(
         self, batch_size: int, largest: int | None
     ) -> dict[str, np.ndarray]:
-        """Returns the arguments of `decoding.search` for a batch.
+        """Returns the arguments of `decoding.search` for a batch, by name.
 
-        Args:
-            batch_size: number of rows of the batch.
-            largest: the model's position range, if it has one.
-
-        Returns:
-            Arrays by the name of the argument, without those that give nothing.
+        Those that give nothing are left out. `batch_size` is the number of rows
+        of the batch, and `largest` the model's position range, if it has one.
         """
         arrays = {}
         prefixes = [prefix.ids for prefix in self.prefixes]
@@ -333,33 +302,15 @@ def given_rows(
 ) -> GivenRows:
     """Turns the requirements on `number` translations into rows of ids.
 
-    Args:
-        tokenizer: tokenizer of the target side.
-        number: number of sentences.
-        max_length: the model's position range, if it has one.
-        prefixes: texts that the translations begin with.
-        constraints: lists of phrases that the translations contain.
-        max_lengths: maximum lengths of the translations in tokens, the end
-            token included; 0 where the options decide.
-        tags: tags that the translations begin with, before a prefix, or `None`
-            for those without.
-        sources: the sentences, whose terms translations may contain. Only
-            searches with shortlists need them.
+    The rows are empty where nothing is required. `prefixes` are texts that the
+    translations begin with, and `constraints` lists of phrases that they
+    contain. `max_lengths` are in tokens, the end token included; 0 where the
+    options decide. A translation with one of the `tags` begins with it, before
+    its prefix. Only searches with shortlists need `sources`, the sentences,
+    whose terms translations may contain.
 
-    Returns:
-        The rows; empty ones where nothing is required. No maximum length is
-        greater than `max_length`.
-
-    Raises:
-        TypeError: if an argument is a string where a list is needed, or a
-            length is not an integer.
-        UserError: if there is not one value for each sentence, a prefix leaves
-            no room in the model's position range, or a length is negative or
-            too large.
-
-    Example:
-    >>> given_rows(target_tokenizer, 2, None, max_lengths=[5, 0]).max_lengths
-    [5, 0]
+    `max_length` is the model's position range, if it has one: no maximum length
+    is greater.
     """
     tags = [None] * number if tags is None else tags
     if any(tags) and prefixes is None:

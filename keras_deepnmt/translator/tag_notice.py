@@ -11,16 +11,8 @@ _log = logging.getLogger(__name__)
 class TagNotice:
     """Compares sources with the tags of a model's training text.
 
-    Args:
-        tags: those of the training corpora, with `None` where a corpus has
-            none: then sources need no tag.
-
-    Attributes:
-        tags: those that there are.
-
-    Example:
-    >>> TagNotice(["<2de>", "<2fr>"]).fault("a dog", None)
-    'it begins with none of the tags of the training text, <2de>, <2fr>...
+    `tags` are those of the training corpora, with `None` where a corpus has
+    none: then sources need no tag. The attribute has them without `None`.
     """
 
     def __init__(self, tags: Sequence[str | None] = ()):
@@ -31,9 +23,7 @@ class TagNotice:
     def look_at(self, texts: Sequence[str], tag: str | None) -> None:
         """Warns of the first source at fault, if there was no warning yet.
 
-        Args:
-            texts: Sources, without the tag that the translator adds.
-            tag: That tag, if there is one.
+        The texts are without `tag`, which the translator adds, if there is one.
         """
         if self._told or not self.tags:
             return
@@ -46,9 +36,7 @@ class TagNotice:
     def fault(self, text: str, tag: str | None) -> str | None:
         """Says what is wrong with the tags of a source, if anything is.
 
-        Args:
-            text: The source, without the tag that the translator adds.
-            tag: That tag, if there is one.
+        The text is without `tag`, which the translator adds, if there is one.
         """
         has_tag = begins_with_tag(text, self.tags)
         if tag is not None and has_tag:

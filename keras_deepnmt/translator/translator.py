@@ -922,12 +922,7 @@ def _check_limits(decoding):
 
 
 def _check_vocabularies(model, source_tokenizer, target_tokenizer, shortlists):
-    """Refuses tokenizers and shortlists with other vocabularies.
-
-    Raises:
-        ValueError: if the size of a tokenizer differs.
-        UserError: if one of the shortlists does.
-    """
+    """Refuses tokenizers and shortlists with other vocabularies."""
     if shortlists is not None:
         found = (len(shortlists.by_source), shortlists.target_vocabulary_size)
         sizes = (model.source_vocabulary_size, model.target_vocabulary_size)

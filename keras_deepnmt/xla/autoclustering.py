@@ -57,12 +57,7 @@ def ask_for_autoclustering() -> None:
 
 @functools.cache
 def clusters_are_compiled() -> bool:
-    """Whether the flags hold in this process, found out by a small graph.
-
-    Example:
-    >>> clusters_are_compiled() in (True, False)
-    True
-    """
+    """Whether the flags hold in this process, found out by a small graph."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -92,11 +87,6 @@ def autoclustering() -> Iterator[None]:
     """Lets TensorFlow compile clusters of operations in the block by XLA.
 
     Functions that were called before outside of the block are compiled anew.
-
-    Example:
-    >>> with autoclustering():
-    ...     float(tf.function(lambda x: 2 * x)(tf.constant(3.0)))
-    6.0
     """
     import tensorflow as tf
 

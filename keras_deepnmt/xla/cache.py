@@ -111,10 +111,8 @@ def open_user_cache(backend: str) -> None:
 def describe_unused_cache(backend: str) -> str | None:
     """Says why the programs that this process compiles are not kept.
 
-    It is called after `open_user_cache`.
-
-    Returns:
-        `None` if they are kept, or if the user has chosen that they are not.
+    It is called after `open_user_cache`. The result is `None` if they are kept,
+    or if the user has chosen that they are not.
     """
     folder = user_cache_dir()
     if folder is None or _is_elsewhere(folder, backend):
@@ -178,10 +176,6 @@ def cache_dir(cache: str | Path, backend: str) -> Path:
     Compiled code may hold instructions that another processor does not have,
     and depends on the flags of XLA.
     `backend` is `"tensorflow"` or `"jax"`.
-
-    Example:
-    >>> cache_dir("cache", "tensorflow").parent.name
-    'xla_cache'
     """
     processor = bytes_sha256(_processor().encode())[:12]
     name = f"{backend}-{metadata.version(backend)}-{processor}"

@@ -326,9 +326,7 @@ def compile_for(model, function, jit_compile=True, purpose=None):
 class PreparedShapes:
     """The shapes `(rows, positions)` that a search has been compiled for.
 
-    Args:
-        is_compiled: whether the search is compiled. If not, nothing is
-            prepared.
+    If the search is not compiled, nothing is prepared.
     """
 
     def __init__(self, is_compiled: bool):

@@ -33,9 +33,8 @@ class Compilation:
     def describe(self, expected: int | None = None, replicas: int = 1) -> str:
         """Describes the compilation in one line.
 
-        Args:
-            expected: number of shapes that the model will meet.
-            replicas: number of replicas, each of which has these rows.
+        `expected` is the number of shapes that the model will meet. Each of the
+        `replicas` has the rows of the shape.
         """
         if self.number is None:
             shape = " x ".join(map(str, self.shape))
@@ -55,18 +54,8 @@ def listen(
 ) -> None:
     """Calls a function before each compilation for a model.
 
-    Args:
-        model: the model that is trained or searched with.
-        listener: takes a `Compilation`.
-        name: name of the listener, which replaces an earlier one of the same
-            name and model. Defaults to none: the earlier ones stay.
-
-    Example:
-    >>> from keras_deepnmt.decoding import beam_search, compile_for
-    >>> listen(model, lambda compilation: print(compilation.describe()))
-    >>> search = compile_for(model, beam_search, purpose="search")
-    >>> found = search(source_ids, num_beams=2, max_length=9)
-    compiling the search for 3 x 5 tokens
+    A listener with a `name` replaces an earlier one of the same name and model;
+    otherwise the earlier ones stay.
     """
     listeners = vars(model).get(_LISTENERS, ())
     others = tuple(x for x in listeners if name is None or x[0] != name)

@@ -27,11 +27,6 @@ def shard_rows(distribution, function, whole=()):
     places `whole`, which all devices get. They return a nest of arrays with
     leading axis B. The number of rows need not be a multiple of the number of
     devices.
-
-    Example:
-    >>> devices = keras.distribution.list_devices()
-    >>> distribution = keras.distribution.DataParallel(devices=devices)
-    >>> double = shard_rows(distribution, lambda x: 2 * x)
     """
     parts = math.prod(distribution.device_mesh.shape)
 
@@ -60,12 +55,6 @@ def distribute_rows(strategy, function, whole=()):
     that of one device. The number of rows need not be a multiple of the number
     of replicas: rows of zeros are added and removed. On several machines every
     process must make the same calls, and each gets the whole result.
-
-    Example:
-    >>> import tensorflow as tf
-    >>> double = distribute_rows(tf.distribute.get_strategy(), lambda x: 2 * x)
-    >>> double(np.array([[3], [5]])).numpy().tolist()
-    [[6], [10]]
     """
     import tensorflow as tf
 

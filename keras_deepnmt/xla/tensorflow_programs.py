@@ -30,16 +30,9 @@ class CompiledProgram:
     """A function that XLA compiles as one program, named by its content.
 
     It is called within a `tf.function`, like one. Equal functions of equal
-    models are equal programs, whatever the process did before.
-
-    Args:
-        function: callable that takes and returns nests of tensors.
-        name: beginning of the program's name. Defaults to the function's.
-
-    Example:
-    >>> double = CompiledProgram(lambda x: 2 * x, "double")
-    >>> float(tf.function(double)(tf.constant(3.0)))
-    6.0
+    models are equal programs, whatever the process did before. The name of the
+    program begins with `name`, by default that of the function, which takes and
+    returns nests of tensors.
     """
 
     def __init__(self, function, name=None):

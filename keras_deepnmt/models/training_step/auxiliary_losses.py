@@ -7,10 +7,6 @@ def losses_by_side(model):
     Returns tuples `(loss, side)`. A layer whose `reduction` is `"sum"` added a
     sum over the real positions of one side, which its `positions` names:
     `"source"` or `"target"`. Any other loss is a mean, and its side is `None`.
-
-    Example:
-    >>> losses_by_side(keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1))
-    []
     """
     return [
         (
@@ -27,15 +23,10 @@ def losses_by_side(model):
 def sum_auxiliary_losses(losses, share, counts):
     """Weights layers' losses so that all parts of a batch add up to its loss.
 
-    A sum is divided by the number of real tokens of its side in the global
-    batch; a mean is multiplied by `share`.
-
-    Args:
-        losses: list from `losses_by_side`, of a call on a part of a batch.
-        share: float scalar. Real target tokens of this part divided by those
-            of the global batch.
-        counts: dict `{"source", "target"}` of float scalars: real tokens of
-            the global batch, at least 1.
+    `losses` are from `losses_by_side`, of a call on a part of a batch. A sum is
+    divided by the number of real tokens of its side in the global batch, at
+    least 1, in `counts`. A mean is multiplied by `share`: the real target
+    tokens of this part divided by those of the global batch.
 
     Example:
     >>> counts = {"source": 5.0, "target": 7.0}

@@ -21,16 +21,9 @@ _INPUTS = ["source_ids", "target_ids"]
 class FunctionLoss(keras.losses.Loss):
     """The loss of each token, computed by a function.
 
-    Args:
-        function: takes labels `(B, T)` and natural log-probabilities
-            `(B, T, V)`, returns the losses of the tokens, `(B, T)`. To load a
-            saved model, it must be registered with Keras.
-        reduction, name, **kwargs: as in `keras.losses.Loss`.
-
-    Example:
-    >>> loss = FunctionLoss(keras_deepnmt.losses.negative_log_likelihood)
-    >>> loss.name
-    'negative_log_likelihood'
+    The function takes labels `(B, T)` and natural log-probabilities
+    `(B, T, V)`, and returns the losses of the tokens, `(B, T)`. To load a saved
+    model, it must be registered with Keras.
     """
 
     def __init__(self, function, reduction="sum", name=None, **kwargs):
@@ -57,10 +50,6 @@ def make_token_loss(loss, vocabulary_size):
     Keras' sparse categorical cross-entropy becomes the one of this package,
     since models give log-probabilities. Raises a `ValueError` if the loss does
     not give one value per token.
-
-    Example:
-    >>> make_token_loss("sparse_categorical_crossentropy", 13).label_smoothing
-    0.0
     """
     if loss is None:
         return LabelSmoothedCrossEntropy()
@@ -127,11 +116,7 @@ def _not_per_token(loss):
 
 
 def refuse_metrics(arguments):
-    """Refuses arguments of `keras.Model.compile` that would be ignored.
-
-    Example:
-    >>> refuse_metrics({"metrics": None})
-    """
+    """Refuses arguments of `keras.Model.compile` that would be ignored."""
     for name in ("metrics", "weighted_metrics", "loss_weights"):
         value = arguments.get(name)
         if value is not None:
@@ -144,11 +129,7 @@ def refuse_metrics(arguments):
 
 
 def refuse_several_steps(arguments):
-    """Refuses `steps_per_execution` above 1, of which callbacks would see one.
-
-    Example:
-    >>> refuse_several_steps({"steps_per_execution": 1})
-    """
+    """Refuses several steps per execution: callbacks would see one of them."""
     number = arguments.get("steps_per_execution", 1)
     if number != 1:
         raise ValueError(
@@ -159,11 +140,7 @@ def refuse_several_steps(arguments):
 
 
 def refuse_accumulating_optimizer(optimizer):
-    """Refuses an optimizer that sums the gradients of several updates itself.
-
-    Example:
-    >>> refuse_accumulating_optimizer(keras.optimizers.SGD())
-    """
+    """Refuses an optimizer that itself sums gradients of several updates."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a loss scale
     steps = getattr(inner, "gradient_accumulation_steps", None)
     if steps is not None:
@@ -177,11 +154,7 @@ def refuse_accumulating_optimizer(optimizer):
 
 
 def refuse_weights(**weights):
-    """Refuses `sample_weight` and `class_weight`, if they are not `None`.
-
-    Example:
-    >>> refuse_weights(sample_weight=None, class_weight=None)
-    """
+    """Refuses `sample_weight` and `class_weight`, if they are not `None`."""
     for name, value in weights.items():
         if value is not None:
             raise ValueError(
@@ -193,11 +166,7 @@ def refuse_weights(**weights):
 
 
 def check_training_backend():
-    """Raises a `UserError` on a backend for which there is no training step.
-
-    Example:
-    >>> check_training_backend()
-    """
+    """Raises a `UserError` on a backend for which there is no training step."""
     backend = keras.config.backend()
     if backend not in ("tensorflow", "jax"):
         raise UserError(
@@ -208,12 +177,7 @@ def check_training_backend():
 
 
 def check_compiled(model, method):
-    """Raises a `ValueError` if a model was not compiled, or cannot be trained.
-
-    Example:
-    >>> model.compile("adam")
-    >>> check_compiled(model, "fit")
-    """
+    """Raises a `ValueError` if a model is not compiled or cannot be trained."""
     check_training_backend()
     if not model.compiled:
         raise ValueError(
@@ -226,10 +190,6 @@ def check_arrays(x, y):
     """Raises a `ValueError` if arrays are not inputs and labels of a model.
 
     Without labels, `x` must be batches, which are not checked here.
-
-    Example:
-    >>> ids = np.ones((2, 5), "int32")
-    >>> check_arrays({"source_ids": ids, "target_ids": ids}, ids)
     """
     if y is not None or isinstance(x, Mapping):
         found = sorted(x) if isinstance(x, Mapping) else type(x).__name__
@@ -244,12 +204,7 @@ def check_arrays(x, y):
 
 
 def check_batch(batch):
-    """Raises a `ValueError` if a batch is not a pair of inputs and labels.
-
-    Example:
-    >>> ids = np.ones((2, 5), "int32")
-    >>> check_batch(({"source_ids": ids, "target_ids": ids}, ids))
-    """
+    """Raises a `ValueError` if a batch is not a pair of inputs and labels."""
     size = len(batch) if isinstance(batch, tuple | list) else None
     if size == 3:
         refuse_weights(sample_weight=batch[2])
@@ -262,14 +217,7 @@ def check_batch(batch):
 
 
 def split_validation(x, y, validation_split):
-    """Splits off the last rows of arrays for validation, as Keras does.
-
-    Example:
-    >>> ids = np.ones((5, 7), "int32")
-    >>> inputs = {"source_ids": ids, "target_ids": ids}
-    >>> split_validation(inputs, ids, 0.4)[1].shape
-    (3, 7)
-    """
+    """Splits off the last rows of arrays for validation, as Keras does."""
     if y is None:
         raise ValueError(
             "`validation_split` needs arrays. Received: batches and "
@@ -304,11 +252,6 @@ def quiet_at_the_end_of_data(steps):
     Keras does not know the length of a `tf.data.Dataset` of unknown cardinality
     or, on JAX, of a Grain dataset or of a generator, and warns at their end
     that training was interrupted. On TensorFlow the latter two need `steps`.
-
-    Example:
-    >>> import warnings
-    >>> with quiet_at_the_end_of_data(steps=None):
-    ...     warnings.warn("Your input ran out of data; interrupting training.")
     """
     with warnings.catch_warnings():
         if steps is None:

@@ -136,10 +136,6 @@ def take_earlier_arguments(arguments):
 
     These were arguments of `Seq2Seq.compile`, and still are in saved models.
     Returns the terms that they stand for.
-
-    Example:
-    >>> [term.alpha for term in take_earlier_arguments({"r_drop": 5.0})]
-    [5.0]
     """
     names = ("scheduled_sampling", "distillation")
     terms = [arguments.pop(name, None) for name in names]

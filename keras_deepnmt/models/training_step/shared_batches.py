@@ -44,11 +44,6 @@ def listed_batches(batches):
 
     Another iterable of known length is wrapped too; a dataset or a generator is
     returned unchanged.
-
-    Example:
-    >>> ids = np.ones((2, 5), "int32")
-    >>> len(listed_batches([({"source_ids": ids, "target_ids": ids}, ids)] * 3))
-    3
     """
     is_dataset = isinstance(batches, keras.utils.PyDataset)
     # `tf.data.Dataset` and Grain datasets have the method `map`.
@@ -88,12 +83,6 @@ class ArrayBatches(keras.utils.PyDataset):
 
     The number of rows is `batch_size`, rounded up to a multiple of `multiple`.
     With `shuffle` the rows are in a new order in each epoch.
-
-    Example:
-    >>> ids = np.ones((5, 7), "int32")
-    >>> batches = ArrayBatches({"source_ids": ids}, ids, 2, multiple=4)
-    >>> len(batches), batches[2][1].shape
-    (3, (4, 7))
     """
 
     def __init__(self, inputs, labels, batch_size, multiple, shuffle=False):

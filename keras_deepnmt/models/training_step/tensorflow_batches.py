@@ -17,19 +17,10 @@ def open_shape_dataset(batches, num_batches=None, aligned=False):
     Grain dataset and fails at a batch of another length; and if the number of
     batches is unknown, it counts one update too many.
 
-    Args:
-        batches: iterable of `({"source_ids", "target_ids"}, labels)`, each a
-            `(B, S)` or `(B, T)` int array.
-        num_batches: int. Number of batches. Defaults to infinitely many; `fit`
-            then needs `steps_per_epoch`.
-        aligned: bool. Whether the inputs have `alignments`, uint8
-            `(B, T, S)`. Defaults to `False`.
-
-    Example:
-    >>> ids = np.ones((2, 5), "int32")
-    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
-    >>> int(open_shape_dataset([batch] * 3, 3).cardinality())
-    3
+    `batches` are `({"source_ids", "target_ids"}, labels)`, each a `(B, S)` or
+    `(B, T)` int array. Without `num_batches` they are infinitely many, and
+    `fit` needs `steps_per_epoch`. If `aligned`, the inputs have `alignments`,
+    uint8 `(B, T, S)`.
     """
     ids = tf.TensorSpec((None, None), tf.int32)
     inputs = {"source_ids": ids, "target_ids": ids}
@@ -50,13 +41,6 @@ def array_dataset(inputs, labels, batch_size=32, shuffle=False):
     """Splits arrays into batches; the last one may have fewer rows.
 
     With `shuffle` the rows are in a new order in each epoch.
-
-    Example:
-    >>> ids = np.ones((5, 7), "int32")
-    >>> inputs = {"source_ids": ids, "target_ids": ids}
-    >>> dataset = array_dataset(inputs, ids, batch_size=3)
-    >>> [batch[1].shape[0] for batch in dataset]
-    [3, 2]
     """
     dataset = tf.data.Dataset.from_tensor_slices((dict(inputs), labels))
     if shuffle:
@@ -81,13 +65,6 @@ def pad_rows(dataset, multiple):
 
     Otherwise the replicas would get batches of different shapes, and each
     shape is compiled. Padding does not change the loss.
-
-    Example:
-    >>> ids = np.ones((5, 7), "int32")
-    >>> inputs = {"source_ids": ids, "target_ids": ids}
-    >>> dataset = pad_rows(array_dataset(inputs, ids), 4)
-    >>> [batch[1].shape[0] for batch in dataset]
-    [8]
     """
     if multiple == 1:
         return dataset
@@ -114,12 +91,6 @@ def countable_dataset(batches, steps_per_epoch=None, is_training=True):
     iterable is wrapped. `steps_per_epoch` is the argument of `fit`. Raises a
     `ValueError` if a batch is not a pair, or if the number of batches is
     unknown without it; a `tf.data.Dataset` needs it only in training.
-
-    Example:
-    >>> ids = np.ones((2, 5), "int32")
-    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
-    >>> int(countable_dataset([batch] * 3).cardinality())
-    3
     """
     if isinstance(batches, tf.data.Dataset):
         check_batch(batches.element_spec)

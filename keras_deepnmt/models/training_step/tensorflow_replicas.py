@@ -21,15 +21,6 @@ def function_of_batches(model, step):
     `step` is the method of the model that takes one replica's batch. The
     returned function takes an iterator over batches and returns a dict of the
     metrics so far.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile("sgd")
-    >>> ids = np.ones((2, 5), "int32")
-    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
-    >>> run = function_of_batches(model, model.test_step)
-    >>> float(run(iter([batch]))["tokens"])
-    10.0
     """
 
     def on_batch(data):
@@ -64,15 +55,6 @@ def function_of_shapes(model, step):
     `step` is the method of the model that takes a batch. The returned function
     takes an iterator over batches and returns what `step` does. The model has
     one replica.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile("sgd")
-    >>> ids = np.ones((2, 5), "int32")
-    >>> batch = ({"source_ids": ids, "target_ids": ids}, ids)
-    >>> run = function_of_shapes(model, model.test_step)
-    >>> float(run(iter([batch]))["tokens"])
-    10.0
     """
     functions = {}
 
@@ -114,9 +96,6 @@ def spread_seeds(model):
     dropout masks. The seed of replica r becomes the first replica's plus r
     times a constant. All advance equally, so saving the first replica's seeds
     is enough.
-
-    Example:
-    >>> spread_seeds(keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1))
     """
     strategy = model.distribute_strategy
     seeds = seed_variables(model)
@@ -140,13 +119,6 @@ def apply_sum_of_gradients(optimizer, gradients, variables):
     check each replica for overflows. Here the sum comes first, so that
     clipping and loss scaling apply to the gradient of the global batch, as on
     one device. `gradients` are this replica's, one per variable.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile("sgd")
-    >>> variables = model.trainable_variables
-    >>> ones = [keras.ops.ones_like(variable) for variable in variables]
-    >>> apply_sum_of_gradients(model.optimizer, ones, variables)
     """
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync > 1:

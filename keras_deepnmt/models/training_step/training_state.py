@@ -13,18 +13,8 @@ class NotedShapes(collections.abc.MutableSet):
     """The batch shapes that a step has met: rows of a replica and lengths.
 
     A step adds a shape here before it is compiled for it; listeners to the
-    model's compilations are then called.
-
-    Args:
-        model: the compiled model.
-        purpose: str. `"training"` or `"validation"`.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile("adam")
-    >>> listen(model, lambda compilation: print(compilation.describe()))
-    >>> model.training_shapes.add((2, 7, 5))
-    compiling training shape 1: 2 x 7 -> 5 tokens
+    model's compilations are then called. The purpose is `"training"` or
+    `"validation"`.
     """
 
     def __init__(self, model, purpose):
@@ -63,12 +53,6 @@ def update_count(model):
 
     On TensorFlow, updates that were skipped because of a float16 overflow are
     included.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> model.compile("adam")
-    >>> update_count(model)
-    0
     """
     optimizer = model.optimizer
     count = getattr(optimizer, "batch_count", optimizer.iterations)
@@ -81,10 +65,6 @@ def write_back_weights(model):
 
     On JAX `fit` keeps them outside the model during an epoch. On other backends
     this does nothing.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> write_back_weights(model)
     """
     if hasattr(model, "jax_state_sync"):
         model.jax_state_sync()
@@ -118,11 +98,6 @@ def count_batches(optimizer):
     Such an optimizer neither makes nor counts an update whose gradient
     overflows, but the position in the training data moves on. Other optimizers
     are not changed. Only the step on TensorFlow calls this.
-
-    Example:
-    >>> optimizer = keras.optimizers.SGD()
-    >>> optimizer.build([])
-    >>> count_batches(optimizer)
     """
     if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         return
@@ -146,11 +121,6 @@ def seed_variables(model):
 
     They are identified by their order, since their paths contain a counter of
     the whole process.
-
-    Example:
-    >>> model = keras_deepnmt.models.Transformer(11, 13, 8, 16, 2, 1, 1)
-    >>> tuple(seed_variables(model)[0].shape)
-    (2,)
     """
     weights = {id(weight) for weight in model.weights}
     return [v for v in model.variables if id(v) not in weights]
