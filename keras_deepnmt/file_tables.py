@@ -21,7 +21,8 @@ def file_table(
 ) -> dict[str, dict[str, int | str]]:
     """Returns the size and SHA-256 of each file of a folder, by its path.
 
-    Only the files and folders `parts` of it count, by default all.
+    Only the files and folders `parts` of it count, by default all but what
+    Python has compiled.
 
     Example:
     >>> size = Path("a.txt").write_text("a")

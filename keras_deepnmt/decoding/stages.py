@@ -18,7 +18,7 @@ from keras_deepnmt.xla import tuned
 
 
 def at_most(length, max_length):
-    """Rounds a number of steps up to `max_length` if that is not much more.
+    """Returns `length`, or `max_length` if that is less or not much more.
 
     Both are integers or scalar tensors.
 

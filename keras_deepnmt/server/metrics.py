@@ -13,7 +13,7 @@ _SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """Counts requests, sentences and batches; one object for each server."""
+    """Counts what a server does; there is one object for each server."""
 
     def __init__(self):
         self.registry = CollectorRegistry()
@@ -75,7 +75,7 @@ class Metrics:
         )
 
     def of_model(self, model: str) -> "ModelMetrics":
-        """Returns what counts the sentences and batches of a model."""
+        """Returns what counts the tokens, sentences and batches of a model."""
         return ModelMetrics(self, model)
 
     def note_request(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from own_code_process import new_process
 from package_tree import (
+    REPOSITORY,
     module_name,
     package_of,
     public_objects,
@@ -102,6 +103,36 @@ def test_public_definitions_say_what_they_do():
             elif first.startswith(node.name):
                 offenders.append(f"{where}: begins with its name: {first!r}")
     refuse(offenders, "A docstring begins with one whole sentence on one line.")
+
+
+def test_an_internal_function_has_sentences_instead_of_sections():
+    pages = "\n".join(
+        page.read_text(encoding="utf-8")
+        for page in (REPOSITORY / "docs").rglob("*.md")
+    )
+    public = {
+        name
+        for package in public_packages()
+        for name in public_objects(package)
+    }
+    offenders = [
+        f"{relative(path)}:{node.lineno}: {node.name}"
+        for path in source_files()
+        for node in syntax_tree(path).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name not in public
+        and not re.search(rf"\b{node.name}\b", pages)
+        and re.search(
+            "^(Args|Returns|Raises|Yields):",
+            ast.get_docstring(node) or "",
+            re.MULTILINE,
+        )
+    ]
+    refuse(
+        offenders,
+        "Say in a sentence what its name and its arguments do not say. Only a "
+        "function that users call has sections.",
+    )
 
 
 def test_every_argument_is_explained():
