@@ -29,10 +29,10 @@ _INPUT = "input"
 class CompiledProgram:
     """A function that XLA compiles as one program, named by its content.
 
-    It is called like a `tf.function`, within one or directly. Equal functions of equal
-    models are equal programs, whatever the process did before. The name of the
-    program begins with `name`, by default that of the function, which takes and
-    returns nests of tensors.
+    It is called like a `tf.function`, within one or directly. Equal functions
+    of equal models are equal programs, whatever the process did before. The
+    name of the program begins with `name`, by default that of the function,
+    which takes and returns nests of tensors.
     """
 
     def __init__(self, function, name=None):

@@ -108,13 +108,12 @@ def test_public_definitions_say_what_they_do():
 def test_an_internal_function_has_sentences_instead_of_sections():
     pages = "\n".join(
         page.read_text(encoding="utf-8")
-        for page in (REPOSITORY / "docs").rglob("*.md")
+        for page in [
+            *(REPOSITORY / "docs").rglob("*.md"),
+            *(REPOSITORY / "notebooks").glob("*.ipynb"),
+        ]
     )
-    public = {
-        name
-        for package in public_packages()
-        for name in public_objects(package)
-    }
+    public = set().union(*map(public_objects, public_packages()))
     offenders = [
         f"{relative(path)}:{node.lineno}: {node.name}"
         for path in source_files()
