@@ -376,7 +376,11 @@ def _directions(named, given):
 
 
 def _known_directions(folder):
-    """Lists those that a run or an export has recorded, each pair once."""
+    """Lists those that a run or an export has recorded, each pair once.
+
+    A pair that has a corpus without a tag needs none, as in `translate`;
+    otherwise it has the tag of its first corpus.
+    """
     from keras_deepnmt.data.directions import Directions
 
     if is_export(folder):
@@ -391,8 +395,11 @@ def _known_directions(folder):
         from keras_deepnmt.translator.loading import read_summary
 
         described = read_summary(folder)
-    known = Directions(described.get("directions", ())).known
-    return list({one[:2]: one for one in reversed(known)}.values())[::-1]
+    found: dict[tuple, tuple] = {}
+    for one in Directions(described.get("directions", ())).known:
+        if one[:2] not in found or one.tag is None:
+            found[one[:2]] = one
+    return list(found.values())
 
 
 def _grpc_server(models, limits, keys, metrics, options):

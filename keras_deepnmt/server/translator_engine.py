@@ -49,6 +49,7 @@ class TranslatorEngine(Engine):
         # All programs are compiled before: padding would save nothing.
         translator.compilation_padding = 0
         self.tasks = tasks or {}
+        self.tags = translator.training_tags
         self._translator = translator
         self._max_tokens = min(max_tokens, translator.max_source_length)
         self.most_hypotheses = translator.num_beams

@@ -1,9 +1,12 @@
 """A model that has learned several languages gets the tag of each request."""
 
+import json
+
 import pytest
 
 from keras_deepnmt.commands import serve
 from keras_deepnmt.data.directions import Direction
+from keras_deepnmt.serving.golden import EXPORT_FILE
 
 BOTH = (
     Direction("de", "en", "<2en>"),
@@ -76,3 +79,43 @@ def test_the_page_offers_each_direction(server):
     refused = ask("translate", text="a dog", into="xx")
     assert refused.status_code == 400
     assert "translates into: en, de. Received: xx" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        (("<bt>", None), None),
+        ((None, "<bt>"), None),
+        (("<law>", "<news>"), "<law>"),
+    ],
+)
+def test_a_pair_with_an_untagged_corpus_has_no_tag(tmp_path, tags, expected):
+    export = tmp_path / "mine" / "1"
+    (export / EXPORT_FILE).parent.mkdir(parents=True)
+    (export / "saved_model.pb").touch()
+    directions = [Direction("de", "en", tag)._asdict() for tag in tags]
+    (export / EXPORT_FILE).write_text(json.dumps({"directions": directions}))
+    for given in (None, ["de-en"]):
+        found = serve._directions({"mine": export.parent}, given)
+        assert found == {"mine": [Direction("de", "en", expected)]}
+
+
+def test_a_text_keeps_its_own_tag_and_gets_no_other(server):
+    server.engine.tags = ("<2en>", "<2de>", "<law>")
+    answer = server.translate(["<law> ein Hund", "<b> ein Hund"], target="en")
+    assert answer.json() == {
+        "translatedText": ["<LAW> EIN HUND", "<2EN> <B> EIN HUND"]
+    }
+    asked = {"model": "both", "into": "en"}
+    content = {**asked, "text": "<law> ein Hund"}
+    answer = server.client.post("/page/translate", json=content)
+    assert answer.json()["translations"][0]["text"] == "<LAW> EIN HUND"
+    content = {**asked, "source": "<law> ein Hund", "target": "a dog"}
+    answer = server.client.post("/page/inspect", json=content)
+    assert answer.json()["source"][0][0] == "<law>"
+    answer = server.client.post(
+        "/page/document",
+        params={**asked, "name": "a.txt"},
+        content=b"<law> ein Hund\neine Katze\n",
+    )
+    assert answer.content == b"<LAW> EIN HUND\n<2EN> EINE KATZE\n"
