@@ -418,7 +418,7 @@ def _model(name, folder, directions, options, limits, metrics):
     def make_version(number):
         return Version(
             number,
-            _engine(folder, number, directions[0].source, options),
+            _engine(folder, number, options),
             limits,
             options.wait_ms / 1000,
             metrics.of_model(name),
@@ -439,9 +439,7 @@ def _last_version(folder):
     return max(numbered_versions(folder))
 
 
-def _engine(
-    folder: Path, number: int, source_language: str, options: Namespace
-) -> "Engine":
+def _engine(folder: Path, number: int, options: Namespace) -> "Engine":
     if is_export(folder):
         from keras_deepnmt.server.export_engine import ExportEngine
 
@@ -462,18 +460,15 @@ def _engine(
         compiled=options.compile,
         **given_search_options(options),
     )
-    tasks = _page_tasks(source_language) if options.page else None
+    tasks = _page_tasks() if options.page else None
     return TranslatorEngine(translator, options.max_tokens, tasks)
 
 
-def _page_tasks(source_language):
+def _page_tasks():
     from keras_deepnmt.analysis.inspection import Inspector
     from keras_deepnmt.documents.document_lines import LineTranslator
 
-    return {
-        "inspect": Inspector(),
-        "lines": LineTranslator(source_language),
-    }
+    return {"inspect": Inspector(), "lines": LineTranslator()}
 
 
 def is_version(folder: Path) -> bool:

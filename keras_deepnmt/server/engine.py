@@ -39,13 +39,16 @@ class Task:
 
     Attributes:
         name: a key of `Engine.tasks`.
+        language: code of the language of the rows, for a task that asks for it.
     """
 
     name: str
+    language: str | None = None
 
 
-# Takes rows of a kind of its own, and returns as many results.
-TaskFunction = Callable[[Any, Sequence[Any]], list[Any]]
+# Takes rows of a kind of its own, and returns as many results. It also takes
+# the language of a task that has one.
+TaskFunction = Callable[..., list[Any]]
 
 
 class Engine:

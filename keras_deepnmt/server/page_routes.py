@@ -252,13 +252,14 @@ def page_routes(
         served, version = find_version(models, model)
         _check_task(served, version, "lines")
         direction = _direction(served, into, source)
+        task = Task("lines", direction.source)
         engine = version.engine
 
         async def translate_lines(lines):
             lines = [engine.tagged(line, direction.tag) for line in lines]
             lengths = await asyncio.to_thread(engine.lengths, lines)
             return await results_of(
-                request, version, lines, lengths, Task("lines"), limits
+                request, version, lines, lengths, task, limits
             )
 
         request.scope["observed"] |= {"model": served.name}

@@ -34,8 +34,8 @@ class TranslatorEngine(Engine):
     """Translates with a run, a preset folder or a model of the package.
 
     `max_tokens` is the number of tokens of the longest sentence. `tasks` has
-    functions by the names of tasks; each is called with the translator and
-    rows.
+    functions by the names of tasks; each is called with the translator, rows,
+    and the language of the task, if it has one.
     """
 
     def __init__(
@@ -161,8 +161,9 @@ class TranslatorEngine(Engine):
         return [nbest_row(call, found, number) for found in nbest]
 
     def run_task(self, task: Task, rows: Sequence) -> list:
+        given = () if task.language is None else (task.language,)
         with self._free_translator() as translator:
-            return self.tasks[task.name](translator, rows)
+            return self.tasks[task.name](translator, rows, *given)
 
     def _run_graph(self, call, rows):
         if self._graph is None:

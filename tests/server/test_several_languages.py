@@ -1,12 +1,18 @@
 """A model that has learned several languages gets the tag of each request."""
 
+import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
+from toy_server import Capitals
 
 from keras_deepnmt.commands import serve
 from keras_deepnmt.data.directions import Direction
+from keras_deepnmt.documents.document_lines import LineTranslator
+from keras_deepnmt.server.translator_engine import TranslatorEngine
 from keras_deepnmt.serving.golden import EXPORT_FILE
+from keras_deepnmt.translator.results import Hypothesis
 
 BOTH = (
     Direction("de", "en", "<2en>"),
@@ -119,3 +125,53 @@ def test_a_text_keeps_its_own_tag_and_gets_no_other(server):
         content=b"<law> ein Hund\neine Katze\n",
     )
     assert answer.content == b"<LAW> EIN HUND\n<2EN> EINE KATZE\n"
+
+
+class Copying(Capitals):
+    """Copies the sentences of documents, and keeps what it has read."""
+
+    run_task = TranslatorEngine.run_task
+
+    def __init__(self):
+        super().__init__()
+        self.tasks = {"lines": LineTranslator()}
+        self.reads = []
+
+    @contextlib.contextmanager
+    def _free_translator(self):
+        tokenizer = SimpleNamespace(user_defined_symbols=())
+        yield SimpleNamespace(
+            source_tokenizer=tokenizer,
+            target_tokenizer=tokenizer,
+            training_tags=(),
+            translate_nbest=self._copy,
+        )
+
+    def _copy(self, reads, number):
+        self.reads += reads
+        return [[Hypothesis(text, 0.0, 0.0, ())] for text in reads]
+
+
+def test_a_document_is_split_by_the_rules_of_its_language(make_server):
+    pytest.importorskip("sentencex", reason="needs the extra [sentences]")
+    both = (Direction("en", "de", None), Direction("de", "en", None))
+    server = make_server(
+        engine=Copying(),
+        models=(("both", ("en", "de")),),
+        directions={"both": both},
+    )
+    # An abbreviation of German, after which no sentence ends.
+    text = "Die Masse bzw. Gewichte. Ende."
+    sentences = {
+        "de": ["Die Masse bzw. Gewichte."],
+        "en": ["Die Masse bzw.", "Gewichte."],
+    }
+    for into, source in (("en", "de"), ("de", "en")):
+        server.engine.reads.clear()
+        answer = server.client.post(
+            "/page/document",
+            params={"model": "both", "name": "a.txt", "into": into},
+            content=text.encode(),
+        )
+        assert answer.text == text
+        assert server.engine.reads == [*sentences[source], "Ende."]
