@@ -43,7 +43,7 @@ def test_the_target_decides_the_tag(server):
 
 def test_languages_that_no_corpus_had_have_the_tag_of_the_target(monkeypatch):
     """`--languages` names the pair."""
-    monkeypatch.setattr(serve, "_known_directions", lambda folder: list(BOTH))
+    monkeypatch.setattr(serve, "_known_directions", lambda *_: list(BOTH))
     for given, tag in (("fr-de", "<2de>"), ("en-de", "<2de>"), ("de-it", None)):
         pair = tuple(given.split("-"))
         found = serve._directions({"both": None}, [given])
