@@ -211,12 +211,19 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.version_watch import VersionWatch
 
     directions = _directions(named, options.languages)
+    languages = dict(zip(named, options.languages or (), strict=False))
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
         with library_lines_removed():
             made = {
                 name: _model(
-                    name, folder, directions[name], options, limits, metrics
+                    name,
+                    folder,
+                    directions[name],
+                    languages.get(name),
+                    options,
+                    limits,
+                    metrics,
                 )
                 for name, folder in named.items()
             }
@@ -339,51 +346,60 @@ def _check_takes_options(named, given):
 
 def _directions(named, given):
     """Returns the languages of each model with their tags, by its name."""
+    if given is not None and len(given) != len(named):
+        raise UserError(
+            "`--languages` must have one pair for each model. Received: "
+            f"{len(given)} for {len(named)}"
+        )
+    return {
+        name: _directions_of(name, folder, given and given[place])
+        for place, (name, folder) in enumerate(named.items())
+    }
+
+
+def _directions_of(name, folder, given, number=None):
+    """Returns those of a model, or of one version of it."""
     from keras_deepnmt.data.directions import Direction, Directions
     from keras_deepnmt.server.served_models import (
         languages_in_name,
         pair_of_languages,
     )
 
-    if given is not None and len(given) != len(named):
+    known = _known_directions(folder, number)
+    if given is not None:
+        pair = pair_of_languages(given)
+        tags = [one.tag for one in known if one[:2] == pair]
+        learned = Directions(one._asdict() for one in known)
+        if not tags and pair[1] in learned.targets:
+            # A pair of languages that no training corpus had.
+            tags = [learned.tag_of(pair[1])]
+        return [Direction(*pair, tags[0] if tags else None)]
+    if known:
+        return known
+    pair = languages_in_name(name) or languages_in_name(folder.name)
+    if pair is None:
         raise UserError(
-            "`--languages` must have one pair for each model. Received: "
-            f"{len(given)} for {len(named)}"
+            f"The languages of the model {name} are not in its name. Give "
+            "them: --languages de-en"
         )
-    found = {}
-    for number, (name, folder) in enumerate(named.items()):
-        known = _known_directions(folder)
-        if given is not None:
-            pair = pair_of_languages(given[number])
-            tags = [one.tag for one in known if one[:2] == pair]
-            learned = Directions(one._asdict() for one in known)
-            if not tags and pair[1] in learned.targets:
-                # A pair of languages that no training corpus had.
-                tags = [learned.tag_of(pair[1])]
-            found[name] = [Direction(*pair, tags[0] if tags else None)]
-            continue
-        if known:
-            found[name] = known
-            continue
-        pair = languages_in_name(name) or languages_in_name(folder.name)
-        if pair is None:
-            raise UserError(
-                f"The languages of the model {name} are not in its name. Give "
-                "them: --languages de-en"
-            )
-        found[name] = [Direction(*pair, None)]
-    return found
+    return [Direction(*pair, None)]
 
 
-def _known_directions(folder):
-    """Lists those that a run or an export has recorded, each pair once."""
+def _known_directions(folder, number):
+    """Lists those that a run or an export has recorded, each pair once.
+
+    A pair that has a corpus without a tag needs none, as in `translate`;
+    otherwise it has the tag of its first corpus.
+    """
     from keras_deepnmt.data.directions import Directions
 
     if is_export(folder):
         from keras_deepnmt.serving.golden import EXPORT_FILE
 
         if not is_version(folder):
-            folder = folder / str(_last_version(folder))
+            if number is None:
+                number = _last_version(folder)
+            folder = folder / str(number)
         described = read_json(folder / EXPORT_FILE, dict, "Export it again.")
     elif find_engine(folder) is not None:
         return []
@@ -391,8 +407,11 @@ def _known_directions(folder):
         from keras_deepnmt.translator.loading import read_summary
 
         described = read_summary(folder)
-    known = Directions(described.get("directions", ())).known
-    return list({one[:2]: one for one in reversed(known)}.values())[::-1]
+    found: dict[tuple, tuple] = {}
+    for one in Directions(described.get("directions", ())).known:
+        if one[:2] not in found or one.tag is None:
+            found[one[:2]] = one
+    return list(found.values())
 
 
 def _grpc_server(models, limits, keys, metrics, options):
@@ -405,13 +424,16 @@ def _grpc_server(models, limits, keys, metrics, options):
     return GrpcServer(models, limits, keys, metrics, address)
 
 
-def _model(name, folder, directions, options, limits, metrics):
+def _model(name, folder, directions, language, options, limits, metrics):
     from keras_deepnmt.server.served_models import ServedModel, Version
 
     def make_version(number):
+        if is_export(folder) and not is_version(folder):
+            found = _directions_of(name, folder, language, number)
+            _check_has_directions(folder / str(number), found, directions)
         return Version(
             number,
-            _engine(folder, number, directions[0].source, options),
+            _engine(folder, number, options),
             limits,
             options.wait_ms / 1000,
             metrics.of_model(name),
@@ -426,15 +448,30 @@ def _model(name, folder, directions, options, limits, metrics):
     return ServedModel(name, directions, make_version, number)
 
 
+def _check_has_directions(version_dir, found, served):
+    """Refuses a version that needs other tags than the server writes."""
+
+    def shown(directions):
+        return ", ".join(
+            f"{one.source} to {one.target} with {one.tag or 'no tag'}"
+            for one in directions
+        )
+
+    if not set(served) <= set(found):
+        raise UserError(
+            f"{version_dir}: must have the languages and tags that are "
+            f"served, {shown(served)}. Received: {shown(found)}. Start the "
+            "server again to serve these."
+        )
+
+
 def _last_version(folder):
     from keras_deepnmt.serving.verification import numbered_versions
 
     return max(numbered_versions(folder))
 
 
-def _engine(
-    folder: Path, number: int, source_language: str, options: Namespace
-) -> "Engine":
+def _engine(folder: Path, number: int, options: Namespace) -> "Engine":
     if is_export(folder):
         from keras_deepnmt.server.export_engine import ExportEngine
 
@@ -455,18 +492,15 @@ def _engine(
         compiled=options.compile,
         **given_search_options(options),
     )
-    tasks = _page_tasks(source_language) if options.page else None
+    tasks = _page_tasks() if options.page else None
     return TranslatorEngine(translator, options.max_tokens, tasks)
 
 
-def _page_tasks(source_language):
+def _page_tasks():
     from keras_deepnmt.analysis.inspection import Inspector
     from keras_deepnmt.documents.document_lines import LineTranslator
 
-    return {
-        "inspect": Inspector(),
-        "lines": LineTranslator(source_language),
-    }
+    return {"inspect": Inspector(), "lines": LineTranslator()}
 
 
 def is_version(folder: Path) -> bool:

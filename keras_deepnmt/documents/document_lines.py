@@ -14,24 +14,26 @@ if TYPE_CHECKING:
 class LineTranslator:
     """Translates texts that may have markup and several sentences.
 
-    Sentences are split by the rules of the source language; without its code or
-    the package `sentencex` each text is one sentence. With `warm_up_rows` a
-    server calls it before it has clients.
+    Sentences are split by the rules of their language; without its code or the
+    package `sentencex` each text is one sentence. With `warm_up_rows` a server
+    calls it before it has clients.
     """
 
     warm_up_rows: Sequence[str] = ("a",)
 
-    def __init__(self, source_language: str):
-        try:
-            self._splitter = SentenceSplitter(source_language)
-        except UserError:
-            self._splitter = None
-
     def __call__(
-        self, translator: "Translator", texts: Sequence[str]
+        self,
+        translator: "Translator",
+        texts: Sequence[str],
+        language: str | None = None,
     ) -> list[tuple[str, bool]]:
         """Returns translations, and whether a part of a text was not read."""
-        segments = Segments(translator, texts, splitter=self._splitter)
+        # It holds nothing: all rules are loaded with the package.
+        try:
+            splitter = None if language is None else SentenceSplitter(language)
+        except UserError:
+            splitter = None
+        segments = Segments(translator, texts, splitter=splitter)
         nbest = translator.translate_nbest(segments.reads, 1)
         translated = segments.finish([found[0] for found in nbest])
         return [

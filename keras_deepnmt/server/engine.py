@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from keras_deepnmt.data.tags import own_tag, tagged_sentence
 from keras_deepnmt.server.signatures import (
     ROW_INPUTS,
     Call,
@@ -38,13 +39,16 @@ class Task:
 
     Attributes:
         name: a key of `Engine.tasks`.
+        language: code of the language of the rows, for a task that asks for it.
     """
 
     name: str
+    language: str | None = None
 
 
-# Takes rows of a kind of its own, and returns as many results.
-TaskFunction = Callable[[Any, Sequence[Any]], list[Any]]
+# Takes rows of a kind of its own, and returns as many results. It also takes
+# the language of a task that has one.
+TaskFunction = Callable[..., list[Any]]
 
 
 class Engine:
@@ -57,6 +61,7 @@ class Engine:
         batch_size: the number of sentences to compute together.
         num_threads: the number of batches to compute at once.
         signatures: the names of the signatures that it runs.
+        tags: those of the training text that a sentence may begin with.
         tasks: functions by the names of tasks; none where an engine has only
             the graphs of an export.
     """
@@ -65,6 +70,7 @@ class Engine:
     batch_size: int = 32
     num_threads: int = 1
     signatures: tuple[str, ...] = tuple(ROW_INPUTS)
+    tags: Sequence[str] = ()
     tasks: Mapping[str, TaskFunction] = {}
 
     @property
@@ -77,6 +83,15 @@ class Engine:
 
         It ends early when `is_stopped` says that there will be none.
         """
+
+    def tagged(self, text: str, tag: str | None) -> str:
+        """Returns a sentence with a tag before it, unless it has its own.
+
+        One without words gets none.
+        """
+        if own_tag(text, self.tags) is not None:
+            return text
+        return tagged_sentence(text, tag)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each sentence, or an estimate."""

@@ -19,7 +19,11 @@ class ExportEngine(Engine):
     def __init__(self, version_dir: str | Path, batch_size: int | None = None):
         self._client = SavedModelClient(version_dir)
         self.batch_size = batch_size or type(self).batch_size
-        self.most_hypotheses = self._client.description["num_beams"]
+        description = self._client.description
+        self.most_hypotheses = description["num_beams"]
+        # A tag that the graph adds is not among them.
+        tags = (one["tag"] for one in description.get("directions", ()))
+        self.tags = [tag for tag in tags if tag is not None]
 
     def warm_up(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         # TensorFlow optimizes each graph when it runs first.

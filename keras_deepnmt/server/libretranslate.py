@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
-from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
 from keras_deepnmt.server.bodies import parsed_fields, read_body
@@ -148,7 +147,7 @@ def libretranslate_routes(
             )
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         # In the text, so that one batch may have sentences of several tags.
-        texts = [tagged_sentence(text, tag) for text in texts]
+        texts = [version.engine.tagged(text, tag) for text in texts]
         lengths = await count_tokens(version, texts, limits)
         request.scope["observed"] |= {
             "model": model.name,

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 
-from keras_deepnmt.data.tags import tagged_sentence
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.access import Access
 from keras_deepnmt.server.answers import count_tokens, results_of, too_long
@@ -172,7 +171,8 @@ def page_routes(
         if not asked.text.strip():
             return JSONResponse({"translations": []})
         number = min(asked.number, version.engine.most_hypotheses)
-        text = tagged_sentence(asked.text, _direction(model, asked.into).tag)
+        tag = _direction(model, asked.into).tag
+        text = version.engine.tagged(asked.text, tag)
         texts = [text]
         if asked.prefix:
             texts.append(asked.prefix)
@@ -211,7 +211,7 @@ def page_routes(
         if not all(text.strip() for text in pair):
             raise RequestError(400, "`source` and `target` must have a word.")
         tag = _direction(model, asked.into).tag
-        pair = (tagged_sentence(asked.source, tag), asked.target)
+        pair = (version.engine.tagged(asked.source, tag), asked.target)
         [found] = await results(
             request, model, version, list(pair), pair, Task("inspect")
         )
@@ -251,21 +251,21 @@ def page_routes(
         access.check(request)
         served, version = find_version(models, model)
         _check_task(served, version, "lines")
-
         direction = _direction(served, into, source)
+        task = Task("lines", direction.source)
+        engine = version.engine
 
         async def translate_lines(lines):
-            lines = [tagged_sentence(line, direction.tag) for line in lines]
-            lengths = await asyncio.to_thread(version.engine.lengths, lines)
+            lines = [engine.tagged(line, direction.tag) for line in lines]
+            lengths = await asyncio.to_thread(engine.lengths, lines)
             return await results_of(
-                request, version, lines, lengths, Task("lines"), limits
+                request, version, lines, lengths, task, limits
             )
 
         request.scope["observed"] |= {"model": served.name}
         handed = PageDocument(content, name, direction[:2])
         await handed.read()
         request.scope["observed"] |= {"sentences": handed.num_texts}
-        engine = version.engine
         steps = handed.translate(
             translate_lines, limits, engine.batch_size * engine.num_threads
         )

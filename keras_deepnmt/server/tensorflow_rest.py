@@ -29,6 +29,7 @@ from keras_deepnmt.server.signatures import (
     NUMBERS,
     ROW_INPUTS,
     as_outputs,
+    as_rows,
     read_inputs,
     sentences_of,
 )
@@ -102,9 +103,10 @@ def tensorflow_rest_routes(
             if signature not in ("translate_given", "score"):
                 raise
             raise RequestError(400, str(error)) from error
+        outputs = as_outputs(call, results)
         if is_rows:
-            return _json({"predictions": list(map(dict, results))})
-        return _json({"outputs": as_outputs(call, results)})
+            return _json({"predictions": as_rows(outputs)})
+        return _json({"outputs": outputs})
 
     async def status(
         request: Request, name: str, number: str | None = None

@@ -34,8 +34,8 @@ class TranslatorEngine(Engine):
     """Translates with a run, a preset folder or a model of the package.
 
     `max_tokens` is the number of tokens of the longest sentence. `tasks` has
-    functions by the names of tasks; each is called with the translator and
-    rows.
+    functions by the names of tasks; each is called with the translator, rows,
+    and the language of the task, if it has one.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class TranslatorEngine(Engine):
         # All programs are compiled before: padding would save nothing.
         translator.compilation_padding = 0
         self.tasks = tasks or {}
+        self.tags = translator.training_tags
         self._translator = translator
         self._max_tokens = min(max_tokens, translator.max_source_length)
         self.most_hypotheses = translator.num_beams
@@ -160,8 +161,9 @@ class TranslatorEngine(Engine):
         return [nbest_row(call, found, number) for found in nbest]
 
     def run_task(self, task: Task, rows: Sequence) -> list:
+        given = () if task.language is None else (task.language,)
         with self._free_translator() as translator:
-            return self.tasks[task.name](translator, rows)
+            return self.tasks[task.name](translator, rows, *given)
 
     def _run_graph(self, call, rows):
         if self._graph is None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from pathlib import Path
 
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.server.json_log import described, log_event
 from keras_deepnmt.server.served_models import ServedModel
 from keras_deepnmt.serving.verification import numbered_versions
@@ -62,9 +63,15 @@ class VersionWatch:
                     model=model.name,
                     version=newest,
                     **described(error),
+                    **_reason(error),
                 )
             return
         log_event("version", model=model.name, version=newest)
+
+
+def _reason(error):
+    """What to do, where that is known; other errors may have any text."""
+    return {"reason": str(error)} if isinstance(error, UserError) else {}
 
 
 def _files(folder):

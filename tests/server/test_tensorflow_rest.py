@@ -98,6 +98,22 @@ def test_a_signature_is_chosen_by_its_name(server):
     assert answer.json()["outputs"]["token_log_prob"] == [[-0.5] * 3] * 2
 
 
+def test_rows_of_scores_are_as_wide_as_in_a_batch_of_their_own(server):
+    """A batch also has longer targets of other clients.
+
+    This engine pads all to 9 tokens.
+    """
+    for targets, width in ((["a"], 2), (["a", "b c"], 3)):
+        content = {
+            "signature_name": "score",
+            "instances": [{"source": "a", "target": t} for t in targets],
+        }
+        rows = predict(server, content).json()["predictions"]
+        found = [row["token_log_prob"] for row in rows]
+        assert found == [[-0.5] * width] * len(targets)
+        assert [row["log_prob"] for row in rows] == [-1.0] * len(targets)
+
+
 @pytest.mark.parametrize(
     "content, words",
     [

@@ -4,15 +4,19 @@
 * no request compiles anything after the warm-up
 * its translations are those of the translator
 * it completes a given beginning with TensorFlow alone
+* it knows the tags of the training text, as that of an export does
 * short sentences are not padded to save programs that are there already
 """
+
+from types import SimpleNamespace
 
 import pytest
 from toy_model import ToyModel
 
 from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.decoding.staged_search import StagedSearch
-from keras_deepnmt.server import translator_engine
+from keras_deepnmt.server import export_engine, translator_engine
+from keras_deepnmt.server.export_engine import ExportEngine
 from keras_deepnmt.server.translator_engine import TranslatorEngine
 from keras_deepnmt.server.warm_up_shapes import warm_up_shapes
 from keras_deepnmt.translator import Translator
@@ -85,3 +89,18 @@ def test_a_beginning_is_completed_with_tensorflow(
     engine = TranslatorEngine(translator, 40)
     monkeypatch.setattr("keras.config.backend", lambda: backend)
     assert engine.completes == (backend == "tensorflow")
+
+
+def test_engines_know_the_tags_of_the_training_text(translator, monkeypatch):
+    translator = translator.replaced(training_tags=["<law>", None, "<news>"])
+    directions = [{"tag": tag} for tag in ("<law>", None, "<news>")]
+    client = SimpleNamespace(
+        description={"num_beams": 1, "directions": directions}
+    )
+    monkeypatch.setattr(export_engine, "SavedModelClient", lambda _: client)
+    for engine in (TranslatorEngine(translator, 40), ExportEngine("mine")):
+        assert engine.tagged("<news> a dog", "<law>") == "<news> a dog"
+        assert engine.tagged("a dog", "<law>") == "<law> a dog"
+    # An export of an earlier version.
+    del client.description["directions"]
+    assert ExportEngine("mine").tagged("a dog", None) == "a dog"

@@ -1,11 +1,18 @@
 """What is done about versions of exports that cannot be loaded."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
+from toy_server import SECONDS, Capitals
 
+from keras_deepnmt.commands import serve
+from keras_deepnmt.data.directions import Direction
 from keras_deepnmt.server import version_watch
+from keras_deepnmt.server.metrics import Metrics
+from keras_deepnmt.server.request_limits import RequestLimits
 from keras_deepnmt.server.version_watch import VersionWatch
+from keras_deepnmt.serving.golden import EXPORT_FILE
 
 
 class Model:
@@ -73,3 +80,49 @@ def test_a_folder_that_cannot_be_read_does_not_end_the_watch(
     for _ in range(3):
         watch._look(model, tmp_path)
     assert events == [("version_failed", None), ("version", 2)]
+
+
+@pytest.mark.parametrize("language", [None, "en-de"])
+def test_a_version_that_needs_other_tags_is_refused(
+    tmp_path, monkeypatch, language
+):
+    """The server would put the tags of the first version before its texts."""
+    events = []
+    monkeypatch.setattr(
+        version_watch,
+        "log_event",
+        lambda event, *level, **fields: events.append((event, fields)),
+    )
+    monkeypatch.setattr(serve, "_engine", lambda *_: Capitals())
+
+    def export(number, *directions):
+        file = tmp_path / str(number) / EXPORT_FILE
+        file.parent.mkdir(parents=True)
+        (tmp_path / str(number) / "saved_model.pb").touch()
+        described = [direction._asdict() for direction in directions]
+        file.write_text(json.dumps({"directions": described}))
+
+    tagged = Direction("en", "de", "<2de>")
+    export(1, tagged)
+    found = serve._directions({"mine": tmp_path}, language and [language])
+    model = serve._model(
+        *("mine", tmp_path, found["mine"], language),
+        SimpleNamespace(wait_ms=1),
+        RequestLimits(),
+        Metrics(),
+    )
+    model.current.queue.ready.result(SECONDS)
+    watch = VersionWatch({})
+    # With `--target-language de`, so that the graph adds the tag.
+    export(2, Direction("en", "de", None))
+    for _ in range(2):
+        watch._look(model, tmp_path)
+    [(event, fields)] = events
+    assert event == "version_failed" and fields["version"] == 2
+    assert "served, en to de with <2de>." in fields["reason"]
+    assert "Received: en to de with no tag. Start the" in fields["reason"]
+    assert model.current.number == 1
+    export(3, Direction("de", "en", "<2en>"), tagged)
+    watch._look(model, tmp_path)
+    assert events[1][0] == "version" and model.current.number == 3
+    model.current.queue.close()

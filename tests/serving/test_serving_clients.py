@@ -75,7 +75,7 @@ def own_server(version_dir, translator):
         run=lambda number: TranslatorEngine(
             translator,
             99,
-            {"inspect": Inspector(), "lines": LineTranslator("de")},
+            {"inspect": Inspector(), "lines": LineTranslator()},
         ),
     ) as (_, address):
         yield address
