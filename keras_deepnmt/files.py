@@ -59,6 +59,16 @@ def as_line(text: str) -> str:
     return _LINE_ENDS.sub(" ", text)
 
 
+def as_cell(text: str) -> str:
+    r"""Returns a text with spaces instead of line ends and tabs, as in TSV.
+
+    Example:
+    >>> as_cell("a\tsmall\ndog")
+    'a small dog'
+    """
+    return as_line(text).replace("\t", " ")
+
+
 def lines_sha256(lines: Iterable[str]) -> str:
     """Returns the SHA-256 of a text file with these lines, in hexadecimal."""
     digest = hashlib.sha256()

@@ -61,6 +61,8 @@ def translate_document(
         source_language: Code of the language of the texts, such as `de`, in
             XLIFF and TMX. Defaults to what the document says.
         target_language: Code of the language of the translations. TMX needs it.
+            A translator of several languages that has no tag translates into
+            it, as `Translator.translate` does.
         source_column: Name of the column to translate. Tables need it.
         target_column: Name of the column for the translations. Defaults to
             `translation`.
@@ -78,8 +80,9 @@ def translate_document(
 
     Raises:
         UserError: if the document is damaged or not what was asked for, or an
-            argument is not for its format, or the output is a folder or in
-            none that exists; all before anything is translated.
+            argument is not for its format, or the model has not learned the
+            target language, or the output is a folder or in none that exists;
+            all before anything is translated.
         OSError: if the output cannot be written for another reason.
 
     Example:
@@ -100,6 +103,9 @@ def translate_document(
     num_texts = sum(1 for _ in document.texts())
     left = dict(document.left)
     keep_markup = keep_markup or document.format in WITH_MARKUP
+    # A model of one language may have another code for it, or none.
+    targets = translator.directions.targets
+    has_choice = translator.tag is None and len(targets) > 1
 
     def translations() -> Iterator[str]:
         # Another reader: the document is written at the same time.
@@ -112,6 +118,7 @@ def translate_document(
                 keep_markup=keep_markup,
                 splitter=splitter,
                 on_progress=on_progress,
+                target_language=target_language if has_choice else None,
             )
 
     with (

@@ -14,6 +14,7 @@ from keras_deepnmt.data.bilingual_files.document import (
 )
 from keras_deepnmt.data.compression import HEAD_BYTES, compression_of
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import as_line
 from keras_deepnmt.server.request_errors import RequestError
 from keras_deepnmt.server.request_limits import RequestLimits
 
@@ -116,7 +117,7 @@ class PageDocument:
                 self._translations,
             )
         return "".join(
-            line.replace(text, translation) if text else line
+            line.replace(text, as_line(translation)) if text else line
             for line, text, translation in zip(
                 self._lines, self._texts, self._translations, strict=True
             )

@@ -176,6 +176,24 @@ def _save(translator, folder, dtype, **search_options) -> "ServingGraph":
     return graph
 
 
+@contextmanager
+def _without_tensor_float_32() -> Iterator[None]:
+    """Lets GPUs compute all digits of float32, as the check on the CPU does.
+
+    By default TensorFlow has GPUs since Ampere round the factors of products to
+    10 bits, by more than the check allows.
+    """
+    import tensorflow as tf
+
+    config = tf.config.experimental
+    before = config.tensor_float_32_execution_enabled()
+    config.enable_tensor_float_32_execution(False)
+    try:
+        yield
+    finally:
+        config.enable_tensor_float_32_execution(before)
+
+
 def _run_golden(graph, sources):
     if not sources:
         raise ValueError(
@@ -196,13 +214,14 @@ def _run_golden(graph, sources):
     max_characters = graph.model.max_length
     if max_characters is not None:
         max_characters = max(max_characters - 2 - graph.num_tag_tokens, 0)
-    records = golden_records(
-        sources,
-        graph.num_beams,
-        call,
-        max_characters,
-        graph.finds_phrases,
-    )
+    with _without_tensor_float_32():
+        records = golden_records(
+            sources,
+            graph.num_beams,
+            call,
+            max_characters,
+            graph.finds_phrases,
+        )
     if not all(math.isfinite(record["score"]) for record in records):
         raise no_probabilities(graph.model)
     return records

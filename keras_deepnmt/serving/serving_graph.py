@@ -99,6 +99,9 @@ class ServingGraph(SearchOptionAttributes):
                 tag: tag_length(translator.source_tokenizer, tag)
                 for tag in ([self.tag] if self.tag else self._known_tags)
             }
+        self._lone_tags = translator.source_tokenizer.encode(
+            [] if self.tag else list(self._source_tag_lengths)
+        )
         # Of those that a translation may begin with.
         self.num_tag_tokens = 0
         if self.tag_side == "target":
@@ -434,6 +437,8 @@ class ServingGraph(SearchOptionAttributes):
             ids = self.source_tokenizer.tokenize(
                 tf.where(is_empty, text, tagged)
             )
+        if self._lone_tags:
+            ids = _without_lone_tags(ids, self._lone_tags)
         most = self.max_source_length - 1  # the end id is added
         if self._context_mark is not None:
             ids = _shorter_context(
@@ -519,6 +524,21 @@ def _without_tags(texts, tags):
     )
     rest = tf.strings.regex_replace(rest, r"\A ", "")
     return tf.where(begins, rest, texts)
+
+
+def _without_lone_tags(ids, tags):
+    """Makes the rows of ragged ids `(B, L)` empty that are a tag alone."""
+    # So wide that a longer row differs from each of them.
+    width = 1 + max(map(len, tags))
+    tags = [[*tag, *[PADDING_ID] * (width - len(tag))] for tag in tags]
+    first = ids[:, :width].to_tensor(PADDING_ID, shape=(None, width))
+    is_alone = tf.reduce_any(
+        tf.reduce_all(first[:, None] == tf.constant(tags, ids.dtype), axis=-1),
+        axis=-1,
+    )
+    rows = ids.to_tensor(PADDING_ID)
+    is_kept = (rows != PADDING_ID) & ~is_alone[:, None]
+    return tf.ragged.boolean_mask(rows, is_kept)
 
 
 def _shorter_context(ids, most, mark, first):

@@ -52,10 +52,12 @@ def why_missed(
     missed = find_given(hypothesis.ids, prefix, phrases).missed
     if not missed:
         return None
+    is_source = translator.tag_side == "source"
     (row,), _ = source_rows(
         translator.source_tokenizer,
         translator.tagged([source]),
         translator.max_source_length,
+        known_tags=translator.training_tags if is_source else (),
     )
     if len(row) == 1:  # the end id alone
         return "empty"

@@ -104,12 +104,16 @@ def source_rows(
 ) -> tuple[list[list[int]], list[int]]:
     """Turns sources into rows of at most `max_length` ids, the end included.
 
-    A `tag` stands before each source that is not empty. A context before a
-    sentence is shortened first, see `data.context`; the tag stays, and so does
-    one of the `known_tags` that a text begins with. The indices of the rows
-    that were truncated are also returned.
+    A `tag` stands before each source that is not empty, and one of the
+    `known_tags` before nothing is an empty source. A context before a sentence
+    is shortened first, see `data.context`; the tag stays, and so does one of
+    the `known_tags` that a text begins with. The indices of the rows that were
+    truncated are also returned.
     """
     encoded = tokenizer.encode(tagged_texts(tokenizer, texts, tag))
+    # What follows a tag may be characters that a tokenizer leaves out.
+    alone = {tuple(ids) for ids in tokenizer.encode(list(known_tags))}
+    encoded = [ids[:0] if tuple(ids) in alone else ids for ids in encoded]
     mark = mark_id(tokenizer)
     if mark is not None:
         tags = [tag or own_tag(text, known_tags) for text in texts]

@@ -562,6 +562,14 @@ def test_tables_get_a_column(tmp_path, end):
     assert json.loads(new)["more"] == {"x": 1.5}
 
 
+def test_a_translation_with_line_ends_and_tabs_stays_one_cell(tmp_path):
+    """As from pieces for bytes."""
+    path = tmp_path / "a.tsv"
+    path.write_text("de\n1\n2\n")
+    found = translated(path, COLUMNS, lambda text: f"{text}\na\tb\rc")
+    assert found == b"de\ttranslation\n1\t1 a b c\n2\t2 a b c\n"
+
+
 def test_texts_of_json_lines_keep_their_line_breaks_and_indentation(tmp_path):
     path = tmp_path / "a.jsonl"
     text = "\n  eins\r\n\r\n\t- zwei \n\u00a0\n drei\t\r\n"

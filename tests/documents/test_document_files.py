@@ -3,6 +3,7 @@
 import gzip
 import re
 from collections import Counter
+from types import SimpleNamespace
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -11,8 +12,13 @@ from random_translators import PAIRS
 
 from benchmarks.quality.measuring.marked_segments import make_segments
 from keras_deepnmt import Translator
+from keras_deepnmt.data.directions import Directions
 from keras_deepnmt.data.kept_items import find_kept_items
-from keras_deepnmt.documents import TranslatedDocument, translate_document
+from keras_deepnmt.documents import (
+    TranslatedDocument,
+    files,
+    translate_document,
+)
 from keras_deepnmt.errors import UserError
 
 SEGMENTS = make_segments(PAIRS, seed=11)
@@ -128,3 +134,40 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     ):
         with pytest.raises(UserError, match=re.escape(reason)):
             translate_document(translator, tmp_path / "a.xlf", output)
+
+
+@pytest.mark.parametrize(
+    ("tags", "own", "expected"),
+    [
+        (["<2de>", "<2fr>"], None, "fr"),
+        (["<2de>", "<2fr>"], "<2fr>", None),
+        # A model of one language may have another code for it.
+        (["<2de>"], None, None),
+    ],
+)
+def test_a_target_language_is_its_tag(
+    tmp_path, monkeypatch, tags, own, expected
+):
+    asked = []
+
+    def translate(translator, texts, target_language=None, **options):
+        asked.append(target_language)
+        return texts
+
+    monkeypatch.setattr(files, "translate_segments", translate)
+    languages = [
+        {"source": "en", "target": tag[2:4], "tag": tag} for tag in tags
+    ]
+    translator = SimpleNamespace(
+        tag=own, directions=Directions(languages), batch_size=1
+    )
+    (tmp_path / "a.tmx").write_text(
+        '<tmx version="1.4"><header srclang="en"/><body><tu>'
+        '<tuv xml:lang="en"><seg>a dog</seg></tuv></tu></body></tmx>'
+    )
+    translate_document(
+        *(translator, tmp_path / "a.tmx", tmp_path / "b.tmx"),
+        target_language="fr",
+    )
+    assert asked == [expected]
+    assert 'xml:lang="fr"' in (tmp_path / "b.tmx").read_text()

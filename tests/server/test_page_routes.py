@@ -1,5 +1,6 @@
 """What the web page gets from a server."""
 
+import asyncio
 import base64
 import json
 import re
@@ -11,7 +12,7 @@ from toy_server import MODELS, SECONDS, Capitals, look_inside
 
 from keras_deepnmt.data.bilingual_files.document import ENDINGS, WITH_MARKUP
 from keras_deepnmt.data.directions import Direction
-from keras_deepnmt.server.page_documents import _TEXT_ENDS
+from keras_deepnmt.server.page_documents import _TEXT_ENDS, PageDocument
 from keras_deepnmt.server.request_limits import RequestLimits
 
 XLIFF = """<?xml version="1.0" encoding="utf-8"?>
@@ -211,6 +212,23 @@ def test_a_text_comes_back_line_by_line(make_server):
     assert answer.headers["X-Texts-Cut"] == "1"
     assert all(len(batch) <= 2 for batch in server.engine.batches)
     assert not any("\ufeff" in t for b in server.engine.batches for t in b)
+
+
+def test_a_translation_with_line_ends_stays_one_line():
+    """As from pieces for bytes."""
+
+    async def translate(texts):
+        return [(f"{text}\na\rb", False) for text in texts]
+
+    async def translated(document):
+        await document.read()
+        async for _ in document.translate(translate, RequestLimits(), 4):
+            pass
+        return await document.written()
+
+    document = PageDocument(b"ein\n\nzwei\r\n", "a.txt", ("de", "en"))
+    found = asyncio.run(translated(document))
+    assert found == b"ein a b\n\nzwei a b\r\n"
 
 
 def test_lines_of_progress_come_before_the_document(server):

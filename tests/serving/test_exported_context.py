@@ -44,6 +44,7 @@ def test_a_context_is_shortened_before_the_sentence(tokenizer, tag, longest):
         spaces = ["<2de>\u00a0", "\u3000<2de> "]
         marks = ["<2de> ", " <2de> ", "<2de>", "", *spaces]
         texts += [f"{draw.choice(marks)}{text}" for text in texts]
+        texts += ["<2de>", "<2de> \u200b", "<2fr> a", "dog <2de>"]
     size = tokenizer.vocabulary_size
     model = ToyModel(size, size, max_length=90)
     model.weights = []  # none to store

@@ -9,6 +9,7 @@ from tiny_translator import all_pairs, tagged_translator
 
 from keras_deepnmt.serving import SavedModelClient, export, exporting
 from keras_deepnmt.serving.serving_graph import ServingGraph
+from keras_deepnmt.translator.requests import source_rows
 
 SOURCES = [*(source for source, _ in all_pairs()[:3]), "", " \u00ad", "der 中"]
 LONG = "der Hund sieht den Löwe " * 9
@@ -44,6 +45,20 @@ def test_the_graph_puts_the_tag_before_each_text(translator):
     # Another tag would have given other scores.
     plain = translator.replaced(tag="<2fr>").score(sources[:1], [""])
     assert plain != translator.score(sources[:1], [""])
+
+
+def test_a_tag_in_the_text_before_nothing_is_an_empty_sentence(translator):
+    tags = ["<2de>", "<2fr>"]
+    graph = ServingGraph(translator.replaced(tag=None, training_tags=tags))
+    texts = ["<2de> \u200b", "<2fr>", " <2fr> \u00ad\ufeff ", ""]
+    for others in ([], ["der", "<2de> der", "<2de> <2fr>"]):
+        rows, _, _ = graph._source_rows(tf.constant([*texts, *others]))
+        expected, _ = source_rows(
+            *(translator.source_tokenizer, [*texts, *others], 20),
+            known_tags=tags,
+        )
+        assert rows.to_list() == expected
+        assert expected[:4] == [[3]] * 4 and [3] not in expected[4:]
 
 
 @pytest.mark.thorough

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -9,6 +11,7 @@ from tiny_translator import all_pairs
 
 from keras_deepnmt.cli import main
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.serving import exporting
 from keras_deepnmt.serving.clients import SavedModelClient
 from keras_deepnmt.serving.golden import (
     GOLDEN_FILE,
@@ -203,6 +206,32 @@ def test_a_saved_model_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(UserError, match="export is not complete"):
         verify(tmp_path)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_golden_sentences_have_all_digits_on_a_gpu(monkeypatch, before):
+    """They are compared with what a CPU computes."""
+    config = tf.config.experimental
+    usual = config.tensor_float_32_execution_enabled()
+    found = []
+
+    def recorded(*given):
+        found.append(config.tensor_float_32_execution_enabled())
+        if before:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(exporting, "golden_records", recorded)
+    model = SimpleNamespace(max_length=None)
+    graph = SimpleNamespace(model=model, num_beams=1, finds_phrases=False)
+    config.enable_tensor_float_32_execution(before)
+    try:
+        with suppress(KeyboardInterrupt):
+            exporting._run_golden(graph, ["a dog"])
+        found.append(config.tensor_float_32_execution_enabled())
+    finally:
+        config.enable_tensor_float_32_execution(usual)
+    assert found == [False, before]
 
 
 def test_differences_are_relative_above_one_and_never_lost():

@@ -1,7 +1,8 @@
 """What must be true of translators with a tag.
 
 * it is the same as the tag in the text, for every use of the translator
-* an empty sentence stays empty, and truncation never cuts the tag
+* an empty sentence stays empty, also with a tag in its line, and truncation
+  never cuts the tag
 * words are those of the line without the tag; none is aligned with a tag in the
   line
 * sources that lack a tag, or have two, are warned of once
@@ -28,6 +29,8 @@ from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.reranking import Reranker
 from keras_deepnmt.translator import Hypothesis, join_translators
+from keras_deepnmt.translator.missed_phrases import why_missed
+from keras_deepnmt.translator.requests import source_rows
 from keras_deepnmt.translator.tag_notice import TagNotice
 
 TEXTS = ["a small dog runs", "", "two men read the old book", " ", "dog"]
@@ -84,6 +87,18 @@ def test_an_empty_sentence_stays_empty(translator):
     assert own.tagged(["", " \u00ad", "a"]) == ["", " \u00ad", "<2de> a"]
     (found,) = own.translate_nbest(["  "], 2)
     assert [h.text for h in found] == [""]
+
+
+def test_a_tag_in_the_line_before_nothing_is_an_empty_sentence(translator):
+    own = translator.replaced(training_tags=TAGS)
+    texts = ["<2de> \u200b", "<2de>", " <2fr> \u00ad\ufeff "]
+    assert own.translate(texts) == [""] * 3
+    (found,) = own.translate_nbest(texts[0], 2, constraints=["dog"])
+    assert (found.text, found.ids, found.score) == ("", (3,), 0.0)
+    assert why_missed(own, texts[0], found, constraints=["dog"]) == "empty"
+    # To a model without tags it is a symbol.
+    (row,), _ = source_rows(translator.source_tokenizer, texts[1:2], 40)
+    assert len(row) == 3
 
 
 def test_truncation_counts_the_tag_and_never_cuts_it(translator, tokenizers):

@@ -19,7 +19,7 @@ from keras_deepnmt.commands.terminal.line_faults import (
     source_cut,
 )
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.files import as_line
+from keras_deepnmt.files import as_cell, as_line
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class BlockTranslator:
     def _line(self, text, found):
         if self._options.format != TSV:
             return as_line(found[0].text)
-        cells = [_cell(text)]
+        cells = [as_cell(text)]
         for number in range(self._options.num_hypotheses):
             has_one = number < len(found)
-            cells.append(_cell(found[number].text) if has_one else "")
+            cells.append(as_cell(found[number].text) if has_one else "")
             if self._options.score:
                 score = f"{found[number].score:.6f}" if has_one else ""
                 cells.append(score)
@@ -125,7 +125,3 @@ def open_model(options: Namespace) -> RunModel | CTranslate2Model:
         f"{options.run}: is a folder for {engine.name}, which translates no "
         "files. Give the run itself, or an export for CTranslate2."
     )
-
-
-def _cell(text):
-    return as_line(text).replace("\t", " ")

@@ -17,6 +17,7 @@ from keras_deepnmt.data.bilingual_files.entries import (
 )
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.files import as_cell
 from keras_deepnmt.json_files import parse_json
 from keras_deepnmt.suggestions import did_you_mean
 
@@ -112,7 +113,7 @@ class TsvFile(_Table):
             yield Entry(
                 number,
                 [part],
-                lambda new, end=end: [Edit(end, end, f"\t{new}")],
+                lambda new, end=end: [Edit(end, end, f"\t{as_cell(new)}")],
             )
 
     def pairs(self) -> Iterator[Pair]:
