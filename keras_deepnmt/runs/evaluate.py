@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.context import without_context
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.tags import untagged_text
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import CometModel
 from keras_deepnmt.evaluation.translation_scores import (
@@ -198,6 +200,7 @@ class Evaluation:
     Attributes:
         texts: the sources, the references, and a list for each set of further
             references.
+        bare_sources: the sources without tags and context, which scores read.
         scoring: `tokenize`, `lowercase` and `metrics`.
     """
 
@@ -247,6 +250,7 @@ class Evaluation:
             None if source_file else target_language,
         )
         self.texts = sources, references, *more
+        self.bare_sources = _bare_sentences(sources, self._loaded)
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
         scoring = asdict(self._run.scoring_of(self._summary))
@@ -323,7 +327,7 @@ class Evaluation:
         scores, of_sentences = translation_scores(
             hypotheses,
             references,
-            sources,
+            self.bare_sources,
             **self.scoring,
             num_resamples=num_resamples,
             more_references=more,
@@ -432,6 +436,13 @@ def _open_texts(
     sources, references = read_pairs(source_file, target_file)
     more = [read_pairs(source_file, file)[1] for file in more_reference_files]
     return Path(source_file).name, sources, references, more
+
+
+def _bare_sentences(sources, run):
+    """Takes the tags and contexts off that a run's model reads."""
+    if run.context:
+        sources = map(without_context, sources)
+    return [untagged_text(text, run.tags) for text in sources]
 
 
 def _rows_of_language(manifest, split, language):

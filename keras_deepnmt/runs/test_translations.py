@@ -39,7 +39,8 @@ class TestTranslations:
     """Translations of the same sentences by several systems.
 
     Attributes:
-        sources: The sentences; `None` if they are not known.
+        sources: The sentences, without tags and context; `None` if they are
+            not known.
         references: One reference for each sentence.
         systems: The translations of each system, by its name.
         scores: The scores of each system, by its name and the metric's.
@@ -171,9 +172,9 @@ def translate_runs(
             metric: Score(score["value"], score["signature"], score["interval"])
             for metric, score in row["scores"].items()
         }
-    sources, references, *more = evaluations[run_dirs[0]].texts
+    _, references, *more = evaluations[run_dirs[0]].texts
     return TestTranslations(
-        sources,
+        evaluations[run_dirs[0]].bare_sources,
         references,
         systems,
         scores,
