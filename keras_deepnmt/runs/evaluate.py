@@ -15,6 +15,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tags import untagged_text
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import CometModel
+from keras_deepnmt.evaluation.scores import make_metrics
 from keras_deepnmt.evaluation.translation_scores import (
     check_metrics,
     translation_scores,
@@ -195,7 +196,8 @@ class Evaluation:
     """What `evaluate` checks, and then does.
 
     The arguments are those of `evaluate`; a mistake in them raises a
-    `UserError` at once.
+    `UserError` at once. `needs_bleu` says that BLEU will be computed, whatever
+    the metrics are: then a missing tokenizer is a mistake, too.
 
     Attributes:
         texts: the sources, the references, and a list for each set of further
@@ -221,6 +223,7 @@ class Evaluation:
         comet_models: Mapping[str, CometModel] | None = None,
         output_file: str | Path | None = None,
         checkpoint: str | int | None = None,
+        needs_bleu: bool = False,
         **decoding: Any,
     ):
         if tag is not None and source_file is None:
@@ -272,6 +275,8 @@ class Evaluation:
             *(scoring["metrics"], scoring["tokenize"], self._models),
             *(references, more),
         )
+        if needs_bleu:
+            make_metrics(["bleu"], scoring["tokenize"])
         if fault := unfit_tokenizer(scoring["tokenize"], references):
             _log.warning("%s: %s", self._run.directory, fault)
         self._output_file = output_file and Path(output_file)

@@ -18,7 +18,7 @@ from keras_deepnmt.evaluation import (
     compare_sentence_scores,
     compare_systems,
 )
-from keras_deepnmt.evaluation.scores import Score
+from keras_deepnmt.evaluation.scores import Score, make_metrics
 from keras_deepnmt.evaluation.translation_scores import (
     check_metrics,
     translation_scores,
@@ -130,7 +130,8 @@ def translate_runs(
         prepared_dir: the prepared folder, if it was moved after training.
         on_translated: function that gets the translations of each run before
             they are scored.
-        **options: arguments of `runs.evaluate`.
+        **options: arguments of `runs.evaluate`, and `needs_bleu` of its
+            `Evaluation`.
 
     Returns:
         Texts, translations and scores.
@@ -197,6 +198,7 @@ def read_translations(
     language: str | None = None,
     say: Callable[[str], None] = print,
     comet_models: Mapping[str, CometModel] | None = None,
+    needs_bleu: bool = False,
 ) -> TestTranslations:
     """Reads translations from files, one for each system, and scores them.
 
@@ -204,7 +206,8 @@ def read_translations(
     any of `tokenize`, `lowercase` and `metrics`. Without a `language` and
     without `tokenize`, the script of the references decides how BLEU and TER
     count words, and `say` prints a line about it. `num_resamples` is that of
-    the bootstrap intervals; `comet_models` are as for `runs.evaluate`.
+    the bootstrap intervals; `comet_models` are as for `runs.evaluate`, and
+    `needs_bleu` as for `Evaluation`.
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     # Reported before files are read.
@@ -228,6 +231,8 @@ def read_translations(
                 f"{scoring['tokenize']}. Another --language or --tokenize "
                 "changes it."
             )
+    if needs_bleu:
+        make_metrics(["bleu"], scoring["tokenize"])
     others += [*files, source_file] if source_file else files
     texts = {name: read_lines(name) for name in others}
     for name, lines in texts.items():

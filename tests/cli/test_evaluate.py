@@ -104,6 +104,27 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     )
 
 
+def test_what_needs_no_bleu_needs_none_of_its_tokenizers(
+    deepnmt, refused, files, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    for name in ("one", "two", "three"):
+        (files / name).write_text("これは古い本です。\n", encoding="utf-8")
+    words = ["evaluate", "--hypotheses", "one", "two"]
+    words += ["--references", "three", "--metrics", "chrf"]
+    scores, differences = tables(deepnmt(*words))
+    assert [row[:2] for row in scores] == [["one", "chrf"], ["two", "chrf"]]
+    assert differences[1][:3] == ["two", "one", "chrf"]
+    text = read_translations(
+        ["one", "two"], ["three"], None, {"metrics": ("chrf",)}, 10
+    )
+    _, figures = comparison_figures(text, 10)
+    assert [figure.name for figure in figures] == ["differences"]
+    for option in (["--details"], ["--differences", "changed.tsv"]):
+        error = refused(*words, *option, "--quiet")
+        assert "tokenize='ja-mecab' needs the packages mecab-python3" in error
+
+
 def test_tests_that_disagree_say_which_one_to_believe(
     deepnmt, files, monkeypatch
 ):
@@ -465,7 +486,7 @@ def test_corrections_are_scored_by_gleu_with_their_sources(
     error = refused("evaluate", *words)
     assert "--metrics gleu needs --source" in error
     words += ["--source", "source"]
-    scores, differences, _ = tables(deepnmt("evaluate", *words))
+    scores, differences = tables(deepnmt("evaluate", *words))
     values = []
     for row, lines in zip(scores, (GOOD, BAD), strict=True):
         score = corpus_gleu(lines, SOURCES, REFERENCES, [GOOD])

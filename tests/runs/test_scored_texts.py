@@ -1,15 +1,17 @@
 """What must be true of the texts that the scores of runs read.
 
 * tags and contexts of sources, which models read, are no part of a sentence
-* a target language that is asked for is that of the translations
+* what tables of BLEU lack is told before the translation, whatever the metrics
 """
 
 import json
 import shutil
+import sys
 from types import SimpleNamespace
 
 import pytest
 
+from keras_deepnmt.cli import main
 from keras_deepnmt.evaluation.scores import Score
 from keras_deepnmt.runs.test_translations import translate_runs
 from keras_deepnmt.translator import Translator
@@ -78,3 +80,23 @@ def test_scores_read_sentences_without_tags_and_contexts(
     found, asked, scored = translate_lines(lines, record)
     assert asked == lines
     assert scored == found.sources == bare
+
+
+@pytest.mark.parametrize("verb", ["report", "evaluate"])
+def test_a_missing_tokenizer_of_bleu_is_told_before_the_translation(
+    finished_run, tmp_path, monkeypatch, capsys, verb
+):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    monkeypatch.setattr(Translator, "translate", pytest.fail)
+    run_dir = tmp_path / "run"
+    shutil.copytree(finished_run, run_dir)
+    file = run_dir / "run.json"
+    scoring = {"tokenize": "ja-mecab", "metrics": ["chrf"]}
+    file.write_text(
+        json.dumps(json.loads(file.read_text()) | {"evaluation": scoring})
+    )
+    more = ["--details"] if verb == "evaluate" else []
+    assert main([verb, str(run_dir), *more]) == 2
+    error = capsys.readouterr().err
+    assert "tokenize='ja-mecab' needs the packages mecab-python3" in error

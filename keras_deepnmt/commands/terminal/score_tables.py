@@ -37,7 +37,7 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 
 def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
-    """Compares systems, sentence by sentence: two tables, or none."""
+    """Compares systems, sentence by sentence: two tables, or fewer."""
     from keras_deepnmt.evaluation import format_p_value
     from keras_deepnmt.evaluation.own_metrics import direction
 
@@ -53,9 +53,9 @@ def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
                     direction(metric),
                 ]
             )
-        split = test.signs
-        counts = map(str, (split.better, split.worse, split.equal))
-        signs.append([*names, *counts, format_p_value(split.p_value)])
+        if split := test.signs:
+            counts = map(str, (split.better, split.worse, split.equal))
+            signs.append([*names, *counts, format_p_value(split.p_value)])
     return [table for table in (differences, signs) if len(table) > 1]
 
 
