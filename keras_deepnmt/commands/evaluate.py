@@ -214,8 +214,8 @@ def _add_tables(parser):
         "--language",
         metavar="CODE",
         help="Code of the target language, for --ladder and, with "
-        "--hypotheses, for --tokenize. Default: as in the run's recipe; for "
-        "--ladder otherwise en.",
+        "--hypotheses, for --tokenize. Default: that of --target-language, or "
+        "as in the run's recipe; for --ladder otherwise en.",
     )
     parser.add_argument(
         "--differences",

@@ -174,6 +174,9 @@ def translate_runs(
             for metric, score in row["scores"].items()
         }
     _, references, *more = evaluations[run_dirs[0]].texts
+    language = options.get("target_language")
+    if language is None and recipe is not None:
+        language = recipe.data.target_language
     return TestTranslations(
         evaluations[run_dirs[0]].bare_sources,
         references,
@@ -181,7 +184,7 @@ def translate_runs(
         scores,
         scoring,
         _training_words(first, prepared_dir, scoring),
-        recipe.data.target_language if recipe is not None else None,
+        language,
         tuple(more),
         recipes,
         sentence_scores,

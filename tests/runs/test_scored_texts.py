@@ -1,6 +1,7 @@
 """What must be true of the texts that the scores of runs read.
 
 * tags and contexts of sources, which models read, are no part of a sentence
+* a target language that is asked for is that of the translations
 * what tables of BLEU lack is told before the translation, whatever the metrics
 """
 
@@ -80,6 +81,17 @@ def test_scores_read_sentences_without_tags_and_contexts(
     found, asked, scored = translate_lines(lines, record)
     assert asked == lines
     assert scored == found.sources == bare
+
+
+def test_the_language_that_is_asked_for_is_that_of_the_translations(
+    translate_lines,
+):
+    direction = {"source": "en", "target": "de", "tag": None}
+    record = {"directions": [direction]}
+    found, *_ = translate_lines(["a"], record)
+    assert found.language is None
+    found, *_ = translate_lines(["a"], record, target_language="de")
+    assert found.language == "de"
 
 
 @pytest.mark.parametrize("verb", ["report", "evaluate"])
