@@ -19,6 +19,7 @@ from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
 from keras_deepnmt.analysis.comparisons import comparison_figures
+from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.evaluation import Comparison, corpus_gleu, rouge_scores
 from keras_deepnmt.evaluation.errant_scores import load_annotator
 from keras_deepnmt.runs.test_translations import (
@@ -246,6 +247,20 @@ def test_details_definitions_and_differences(deepnmt, files):
     assert rows[1][4:] == [
         *(SOURCES[line], REFERENCES[line], GOOD[line], BAD[line]),
     ]
+
+
+def test_a_line_end_in_a_translation_ends_no_row_of_differences():
+    text = TestTranslations(
+        ["ein\tHund"],
+        ["a dog"],
+        {"one": ["a\ndog"], "two": ["a\r\ndog"]},
+        {},
+        {"tokenize": "13a", "lowercase": False},
+    )
+    _, row = score_tables.differences(text)
+    assert row[4:6] == ["ein Hund", "a dog"]
+    assert [cell.split() for cell in row[6:]] == [["a", "dog"]] * 2
+    assert not {*"\r\n\t"} & {*"".join(row)}
 
 
 def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path, comet):

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.files import as_line
+
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
     from keras_deepnmt.runs.comparisons import PairedTests, ScoredRuns
@@ -257,8 +259,8 @@ def differences(text: "TestTranslations") -> Iterator[list[str]]:
             str(row + 1),
             *(f"{values[row]:.1f}" for values in scores),
             f"{changes[row]:+.1f}",
-            # A tab would start another column.
-            *(" ".join(line.split("\t")) for line in texts),
+            # A tab would start another column, and a line end another row.
+            *(as_line(" ".join(line.split("\t"))) for line in texts),
         ]
 
 
