@@ -182,9 +182,7 @@ def test_a_figure_leaves_out_what_leaves_another_branch_on_both_sides():
         sources=["a"],
         translations="whole",
         translate_by=translate_by,
-        bleu=lambda text: SimpleNamespace(
-            value={"whole": 9, "without": 7}[text]
-        ),
+        bleu=lambda text: SimpleNamespace(value=bleu[text]),
     )
     (figure,) = branch_figures(run)
     assert kept == [{"encoder": ["forward"], "decoder": ["forward"]}]
