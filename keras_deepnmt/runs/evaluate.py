@@ -22,6 +22,7 @@ from keras_deepnmt.evaluation.translation_scores import (
 )
 from keras_deepnmt.evaluation.word_tokenizers import (
     default_tokenizer,
+    describe_choice,
     tokenizer_of_language,
     unfit_tokenizer,
 )
@@ -265,9 +266,16 @@ class Evaluation:
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
         if scoring["tokenize"] is None:
-            scoring["tokenize"] = default_tokenizer(
-                references, target_language or _target_language(self._run)
-            )
+            language = target_language or _target_language(self._run)
+            scoring["tokenize"] = default_tokenizer(references, language)
+            if choice := describe_choice(
+                scoring["tokenize"], references, language
+            ):
+                _log.warning(
+                    "%s, references: %s Another `tokenize` (--tokenize) "
+                    "changes it.",
+                    *(self._run.directory, choice),
+                )
         scoring["metrics"] = tuple(scoring["metrics"])
         self.scoring, self._models = scoring, comet_models or {}
         self._loaded.use_code()  # may have the metrics

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, decode_line
-from keras_deepnmt.data.scripts import detect_script, is_language_code
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import (
     AnnotatedSentence,
@@ -24,7 +23,10 @@ from keras_deepnmt.evaluation.translation_scores import (
     translation_scores,
 )
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
-from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
+from keras_deepnmt.evaluation.word_tokenizers import (
+    default_tokenizer,
+    describe_choice,
+)
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs.evaluate import RUN_OPTIONS, Evaluation, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -227,11 +229,10 @@ def read_translations(
         raise UserError(f"{reference_file}: has no lines.")
     if scoring["tokenize"] is None:
         scoring["tokenize"] = default_tokenizer(references, language)
-        script = detect_script(references)
-        if script is not None and not is_language_code(language):
+        choice = describe_choice(scoring["tokenize"], references, language)
+        if choice is not None:
             say(
-                f"{reference_file}: the script is {script}; BLEU has tokenize="
-                f"{scoring['tokenize']}. Another --language or --tokenize "
+                f"{reference_file}: {choice} Another --language or --tokenize "
                 "changes it."
             )
     if needs_bleu:

@@ -331,6 +331,7 @@ def test_tables_of_scripts_without_spaces_name_their_unit(deepnmt, chinese):
     unit = "source words (each letter of Chinese counts)"
     assert lengths[0] == [unit, "sentences", "BLEU"]
     assert [row[:2] for row in lengths[1:]] == [["0-10", "1"], ["11-20", "1"]]
+    assert rates[0][0] == "system (words of zh)"
     assert rates[1][1] == "1.000"
 
 

@@ -267,7 +267,9 @@ def differences(text: "TestTranslations") -> Iterator[list[str]]:
 def _words_of(text):
     """Names the tokenizer of BLEU unless words are those between spaces."""
     tokenize = text.scoring["tokenize"]
-    return "" if tokenize in ("13a", "intl", "none") else f" (of {tokenize})"
+    return (
+        "" if tokenize in ("13a", "intl", "none") else f" (words of {tokenize})"
+    )
 
 
 def _names(text):
@@ -292,7 +294,7 @@ def _rates(text):
     )
 
     tokenize = text.scoring["tokenize"]
-    table = [["system", "length ratio", "repeated 4-grams"]]
+    table = [[f"system{_words_of(text)}", "length ratio", "repeated 4-grams"]]
     if text.sources is not None:
         table[0].append("copies of the source")
     for name, lines in {**text.systems, "references": text.references}.items():
