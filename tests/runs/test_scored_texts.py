@@ -7,7 +7,6 @@
 
 import json
 import shutil
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -99,7 +98,7 @@ def test_a_missing_tokenizer_of_bleu_is_told_before_the_translation(
     finished_run, tmp_path, monkeypatch, capsys, verb
 ):
     pytest.importorskip("matplotlib")
-    monkeypatch.setitem(sys.modules, "MeCab", None)
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
     monkeypatch.setattr(Translator, "translate", pytest.fail)
     run_dir = tmp_path / "run"
     shutil.copytree(finished_run, run_dir)
