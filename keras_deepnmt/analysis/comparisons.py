@@ -284,7 +284,7 @@ def _tests(tests):
     """Paired tests of runs against those of the first recipe."""
     if not tests:
         return []
-    return [
+    tables: list[Figure] = [
         Table(
             name="differences",
             title="Differences between runs",
@@ -308,23 +308,30 @@ def _tests(tests):
                 for test in tests
                 for metric, found in test.metrics.items()
             ],
-        ),
-        Table(
-            name="sign_test",
-            title="Sign test",
-            caption="Sentences whose replacement makes the corpus BLEU better "
-            "or worse (Collins et al., 2005).",
-            header=["run", "compared with", "better", "worse", "equal", "p"],
-            rows=[
-                [
-                    *(test.system, test.baseline, test.signs.better),
-                    *(test.signs.worse, test.signs.equal),
-                    format_p_value(test.signs.p_value),
-                ]
-                for test in tests
-            ],
-        ),
+        )
     ]
+    rows = [
+        [
+            *(test.system, test.baseline, test.signs.better),
+            *(test.signs.worse, test.signs.equal),
+            format_p_value(test.signs.p_value),
+        ]
+        for test in tests
+        if test.signs
+    ]
+    if rows:
+        tables.append(
+            Table(
+                name="sign_test",
+                title="Sign test",
+                caption="Sentences whose replacement makes the corpus BLEU "
+                "better or worse (Collins et al., 2005).",
+                header=["run", "compared with", "better", "worse", "equal"]
+                + ["p"],
+                rows=rows,
+            )
+        )
+    return tables
 
 
 def _by_length(text):

@@ -201,11 +201,23 @@ def _windows(attention):
 
 def branch_figures(run: AnalyzedRun) -> list[Figure]:
     """The share of each branch's gate, and BLEU with a branch switched off."""
-    branches = _all_branches(run.model)
     figures = gate_figures(run)
-    if len(branches) > 1:
+    if branches := _removable_branches(run.model):
         figures.append(_without_branches(run, branches))
     return figures
+
+
+def _removable_branches(model):
+    """Those that are not the only one of a layer."""
+    config = model.get_config()
+    of_layers = [
+        _names(attention)
+        for side in _SIDES
+        for attention in _attention_configs(_slot(config, side))
+    ]
+    return [
+        branch for branch in _all_branches(model) if [branch] not in of_layers
+    ]
 
 
 def _all_branches(model):

@@ -81,6 +81,7 @@ def report(
         run_dirs,
         num_resamples=num_resamples,
         on_loaded=on_loaded,
+        needs_bleu=True,
         **{
             option: sentences[option]
             for option in (

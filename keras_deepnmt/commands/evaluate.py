@@ -214,8 +214,8 @@ def _add_tables(parser):
         "--language",
         metavar="CODE",
         help="Code of the target language, for --ladder and, with "
-        "--hypotheses, for --tokenize. Default: as in the run's recipe; for "
-        "--ladder otherwise en.",
+        "--hypotheses, for --tokenize. Default: that of --target-language, or "
+        "as in the run's recipe; for --ladder otherwise en.",
     )
     parser.add_argument(
         "--differences",
@@ -249,6 +249,7 @@ def run(options: Namespace) -> None:
             options.language,
             Console(options.quiet).print,
             _comet_models(options),
+            _needs_bleu(options),
         )
     else:
         text = _translate(options)
@@ -408,6 +409,11 @@ def _given_scoring(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
+def _needs_bleu(options):
+    """Whether a table has BLEU, even if it is not among the metrics."""
+    return options.details or options.differences is not None
+
+
 def _score_corrections(options):
     given = given_decoding_options(options)
     if options.runs:
@@ -496,6 +502,7 @@ def _translate(options) -> "TestTranslations":
             **given,
             **_given_scoring(options),
             comet_models=_comet_models(options),
+            needs_bleu=_needs_bleu(options),
             checkpoint=options.checkpoint,
             on_translated=write,
             num_resamples=options.resamples,

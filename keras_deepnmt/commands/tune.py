@@ -88,7 +88,7 @@ def run(options: Namespace) -> None:
         LineWarnings(options.source) as warnings,
     ):
         sources, references = read_pairs(options.source, options.target)
-        scoring = _scoring(options, references)
+        scoring = _scoring(options, references, console.print)
         translator = load_translator(options)
         if translator.num_beams == 1:
             raise UserError(
@@ -123,10 +123,13 @@ def run(options: Namespace) -> None:
         )
 
 
-def _scoring(options, references):
+def _scoring(options, references, say):
     """The metric and its settings; refuses a tokenizer that is unknown."""
     from keras_deepnmt.evaluation.scores import make_metrics
-    from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
+    from keras_deepnmt.evaluation.word_tokenizers import (
+        default_tokenizer,
+        describe_choice,
+    )
 
     recipe = scoring_of(options.runs[0])
     given = {"tokenize": options.tokenize, "lowercase": options.lowercase}
@@ -134,7 +137,11 @@ def _scoring(options, references):
         name: getattr(recipe, name) if value is None else value
         for name, value in given.items()
     }
-    settings["tokenize"] = settings["tokenize"] or default_tokenizer(references)
+    if settings["tokenize"] is None:
+        settings["tokenize"] = default_tokenizer(references)
+        choice = describe_choice(settings["tokenize"], references)
+        if choice is not None:
+            say(f"{options.target}: {choice} Another --tokenize changes it.")
     # Before the translation, which may take long.
     make_metrics([options.metric], settings["tokenize"])
     return {"metric": options.metric, **settings}

@@ -78,20 +78,24 @@ def corpus_gleu(
         - [Napoles et al., 2015](https://aclanthology.org/P15-2097/).
         - [Napoles et al., 2016](https://arxiv.org/abs/1605.02592).
     """
-    counts = _counts_by_reference(
+    found = _counts_by_reference(
         hypotheses, sources, references, more_references
     )
-    sentences, number, _ = counts.shape
-    rows = np.arange(sentences)
+    number = 1 + len(more_references)
+    # Another reference takes the place of an empty one.
+    counts = np.array(
+        [[of[place % len(of)] for place in range(number)] for of in found]
+    )
+    rows = np.arange(len(counts))
     sums = []
     for iteration in range(_ITERATIONS if number > 1 else 1):
         draw = random.Random(iteration * _SEED_STEP)
-        chosen = [draw.randint(0, number - 1) for _ in range(sentences)]
+        chosen = [draw.randint(0, number - 1) for _ in rows]
         sums.append(counts[rows, chosen].sum(axis=0))
     value = float(gleu_of_sums(np.array(sums)).mean())
     interval = None
     if num_resamples > 1:
-        interval = _interval(counts.mean(axis=1), num_resamples)
+        interval = _interval(_means(found), num_resamples)
     return Score(value, f"nrefs:{number}|{SIGNATURE}", interval)
 
 
@@ -122,12 +126,12 @@ def sentence_gleu(
     >>> sentence_gleu(["a b c d e"], ["a c d e"], ["a b c d e"])
     [100.0]
     """
-    counts = _counts_by_reference(
-        hypotheses, sources, references, more_references
-    )
-    smoothed = np.where(counts == 0, 1, counts)
-    scores = gleu_of_sums(smoothed.reshape(-1, counts.shape[-1]))
-    return scores.reshape(counts.shape[:2]).mean(axis=1).tolist()
+    return [
+        float(gleu_of_sums(np.where(counts == 0, 1, counts)).mean())
+        for counts in _counts_by_reference(
+            hypotheses, sources, references, more_references
+        )
+    ]
 
 
 def gleu_counts(
@@ -140,9 +144,14 @@ def gleu_counts(
 
     The counts are two lengths, and the numerator and denominator of each order.
     """
-    return _counts_by_reference(
-        hypotheses, sources, references, more_references
-    ).mean(axis=1)
+    return _means(
+        _counts_by_reference(hypotheses, sources, references, more_references)
+    )
+
+
+def _means(found):
+    """The counts of each sentence, averaged over its references."""
+    return np.array([counts.mean(axis=0) for counts in found])
 
 
 def gleu_of_sums(sums: np.ndarray) -> np.ndarray:
@@ -156,18 +165,19 @@ def gleu_of_sums(sums: np.ndarray) -> np.ndarray:
 
 
 def _counts_by_reference(hypotheses, sources, references, more_references):
-    """float64 `(sentences, references, counts)`."""
+    """For each sentence a float64 array `(references, counts)`.
+
+    An empty line is not a reference, so that sentences may have fewer of them
+    than others.
+    """
     check_lengths(hypotheses=hypotheses, sources=sources, references=references)
     sets = reference_sets(references, more_references)
-    return np.array(
-        [
-            _sentence_counts(hypothesis, source, of_sentence)
-            for hypothesis, source, *of_sentence in zip(
-                hypotheses, sources, *sets, strict=True
-            )
-        ],
-        "float64",
-    )
+    return [
+        np.array(_sentence_counts(hypothesis, source, of_sentence), "float64")
+        for hypothesis, source, *of_sentence in zip(
+            hypotheses, sources, *sets, strict=True
+        )
+    ]
 
 
 def _sentence_counts(hypothesis, source, references):
@@ -192,7 +202,7 @@ def _sentence_counts(hypothesis, source, references):
                 max(len(words) - order, 0),
             ]
         rows.append(row)
-    return [rows[place % len(rows)] for place in range(len(references))]
+    return rows
 
 
 def _ngrams(words):

@@ -60,6 +60,19 @@ def default_tokenizer(
     )
 
 
+def describe_choice(
+    tokenize: str, references: Iterable[str], language: str | None = None
+) -> str | None:
+    """Says that the script of the references chose a tokenizer, if it did.
+
+    It did if there is no code of the language, and nobody gave a tokenizer.
+    """
+    script = detect_script(references)
+    if script is None or is_language_code(language):
+        return None
+    return f"the script is {script}; BLEU has tokenize={tokenize}."
+
+
 def unfit_tokenizer(tokenize: str, references: Iterable[str]) -> str | None:
     """Says that a tokenizer cannot split a text into words, if it cannot."""
     script = detect_script_without_spaces(references)

@@ -36,13 +36,14 @@ class PairedTests:
         system: The system.
         baseline: The one that it is compared with.
         metrics: The tests of each metric.
-        signs: The sign test.
+        signs: The sign test of BLEU; `None` if it is not among the metrics,
+            since its tokenizer may be missing.
     """
 
     system: str
     baseline: str
     metrics: dict[str, Comparison]
-    signs: SignTest
+    signs: SignTest | None
 
 
 @dataclass(frozen=True)
@@ -86,19 +87,17 @@ def paired_tests(
     """
     tests = []
     for system, baseline in pairs_to_test(list(text.systems), text.recipes):
-        sides = text.systems[system], text.systems[baseline], text.references
-        tests.append(
-            PairedTests(
-                system,
-                baseline,
-                text.compare(system, baseline, num_resamples),
-                sign_test(
-                    *sides,
-                    **text.bleu_options,
-                    more_references=text.more_references,
-                ),
+        signs = None
+        if "bleu" in text.scoring["metrics"]:
+            signs = sign_test(
+                text.systems[system],
+                text.systems[baseline],
+                text.references,
+                **text.bleu_options,
+                more_references=text.more_references,
             )
-        )
+        compared = text.compare(system, baseline, num_resamples)
+        tests.append(PairedTests(system, baseline, compared, signs))
     return tests
 
 

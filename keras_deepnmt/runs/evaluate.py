@@ -8,17 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from keras_deepnmt.data.context import without_context
 from keras_deepnmt.data.corpora import LineReader, aligned_lines, decode_line
 from keras_deepnmt.data.manifest import MANIFEST_FILE
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.tags import untagged_text
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import CometModel
+from keras_deepnmt.evaluation.scores import make_metrics
 from keras_deepnmt.evaluation.translation_scores import (
     check_metrics,
     translation_scores,
 )
 from keras_deepnmt.evaluation.word_tokenizers import (
     default_tokenizer,
+    describe_choice,
     tokenizer_of_language,
     unfit_tokenizer,
 )
@@ -193,11 +197,13 @@ class Evaluation:
     """What `evaluate` checks, and then does.
 
     The arguments are those of `evaluate`; a mistake in them raises a
-    `UserError` at once.
+    `UserError` at once. `needs_bleu` says that BLEU will be computed, whatever
+    the metrics are: then a missing tokenizer is a mistake, too.
 
     Attributes:
         texts: the sources, the references, and a list for each set of further
             references.
+        bare_sources: the sources without tags and context, which scores read.
         scoring: `tokenize`, `lowercase` and `metrics`.
     """
 
@@ -218,6 +224,7 @@ class Evaluation:
         comet_models: Mapping[str, CometModel] | None = None,
         output_file: str | Path | None = None,
         checkpoint: str | int | None = None,
+        needs_bleu: bool = False,
         **decoding: Any,
     ):
         if tag is not None and source_file is None:
@@ -247,6 +254,7 @@ class Evaluation:
             None if source_file else target_language,
         )
         self.texts = sources, references, *more
+        self.bare_sources = _bare_sentences(sources, self._loaded)
         self._decoding = with_defaults(self._loaded.decoding)
         self._decoding |= _given(**decoding)
         scoring = asdict(self._run.scoring_of(self._summary))
@@ -258,9 +266,16 @@ class Evaluation:
             tokenize=tokenize, lowercase=lowercase, metrics=metrics
         )
         if scoring["tokenize"] is None:
-            scoring["tokenize"] = default_tokenizer(
-                references, target_language or _target_language(self._run)
-            )
+            language = target_language or _target_language(self._run)
+            scoring["tokenize"] = default_tokenizer(references, language)
+            if choice := describe_choice(
+                scoring["tokenize"], references, language
+            ):
+                _log.warning(
+                    "%s, references: %s Another `tokenize` (--tokenize) "
+                    "changes it.",
+                    *(self._run.directory, choice),
+                )
         scoring["metrics"] = tuple(scoring["metrics"])
         self.scoring, self._models = scoring, comet_models or {}
         self._loaded.use_code()  # may have the metrics
@@ -268,6 +283,8 @@ class Evaluation:
             *(scoring["metrics"], scoring["tokenize"], self._models),
             *(references, more),
         )
+        if needs_bleu:
+            make_metrics(["bleu"], scoring["tokenize"])
         if fault := unfit_tokenizer(scoring["tokenize"], references):
             _log.warning("%s: %s", self._run.directory, fault)
         self._output_file = output_file and Path(output_file)
@@ -323,7 +340,7 @@ class Evaluation:
         scores, of_sentences = translation_scores(
             hypotheses,
             references,
-            sources,
+            self.bare_sources,
             **self.scoring,
             num_resamples=num_resamples,
             more_references=more,
@@ -432,6 +449,13 @@ def _open_texts(
     sources, references = read_pairs(source_file, target_file)
     more = [read_pairs(source_file, file)[1] for file in more_reference_files]
     return Path(source_file).name, sources, references, more
+
+
+def _bare_sentences(sources, run):
+    """Takes the tags and contexts off that a run's model reads."""
+    if run.context:
+        sources = map(without_context, sources)
+    return [untagged_text(text, run.tags) for text in sources]
 
 
 def _rows_of_language(manifest, split, language):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from keras_deepnmt.data.corpora import LineReader, decode_line
-from keras_deepnmt.data.scripts import detect_script, is_language_code
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.evaluation import (
     AnnotatedSentence,
@@ -18,13 +17,16 @@ from keras_deepnmt.evaluation import (
     compare_sentence_scores,
     compare_systems,
 )
-from keras_deepnmt.evaluation.scores import Score
+from keras_deepnmt.evaluation.scores import Score, make_metrics
 from keras_deepnmt.evaluation.translation_scores import (
     check_metrics,
     translation_scores,
 )
 from keras_deepnmt.evaluation.word_statistics import word_frequencies
-from keras_deepnmt.evaluation.word_tokenizers import default_tokenizer
+from keras_deepnmt.evaluation.word_tokenizers import (
+    default_tokenizer,
+    describe_choice,
+)
 from keras_deepnmt.recipes.schema import EvaluationRecipe
 from keras_deepnmt.runs.evaluate import RUN_OPTIONS, Evaluation, open_data
 from keras_deepnmt.runs.run_folder import RunFolder
@@ -39,7 +41,8 @@ class TestTranslations:
     """Translations of the same sentences by several systems.
 
     Attributes:
-        sources: The sentences; `None` if they are not known.
+        sources: The sentences, without tags and context; `None` if they are
+            not known.
         references: One reference for each sentence.
         systems: The translations of each system, by its name.
         scores: The scores of each system, by its name and the metric's.
@@ -129,7 +132,8 @@ def translate_runs(
         prepared_dir: the prepared folder, if it was moved after training.
         on_translated: function that gets the translations of each run before
             they are scored.
-        **options: arguments of `runs.evaluate`.
+        **options: arguments of `runs.evaluate`, and `needs_bleu` of its
+            `Evaluation`.
 
     Returns:
         Texts, translations and scores.
@@ -171,15 +175,18 @@ def translate_runs(
             metric: Score(score["value"], score["signature"], score["interval"])
             for metric, score in row["scores"].items()
         }
-    sources, references, *more = evaluations[run_dirs[0]].texts
+    _, references, *more = evaluations[run_dirs[0]].texts
+    language = options.get("target_language")
+    if language is None and recipe is not None:
+        language = recipe.data.target_language
     return TestTranslations(
-        sources,
+        evaluations[run_dirs[0]].bare_sources,
         references,
         systems,
         scores,
         scoring,
         _training_words(first, prepared_dir, scoring),
-        recipe.data.target_language if recipe is not None else None,
+        language,
         tuple(more),
         recipes,
         sentence_scores,
@@ -196,6 +203,7 @@ def read_translations(
     language: str | None = None,
     say: Callable[[str], None] = print,
     comet_models: Mapping[str, CometModel] | None = None,
+    needs_bleu: bool = False,
 ) -> TestTranslations:
     """Reads translations from files, one for each system, and scores them.
 
@@ -203,7 +211,8 @@ def read_translations(
     any of `tokenize`, `lowercase` and `metrics`. Without a `language` and
     without `tokenize`, the script of the references decides how BLEU and TER
     count words, and `say` prints a line about it. `num_resamples` is that of
-    the bootstrap intervals; `comet_models` are as for `runs.evaluate`.
+    the bootstrap intervals; `comet_models` are as for `runs.evaluate`, and
+    `needs_bleu` as for `Evaluation`.
     """
     scoring = asdict(EvaluationRecipe()) | dict(scoring)
     # Reported before files are read.
@@ -220,13 +229,14 @@ def read_translations(
         raise UserError(f"{reference_file}: has no lines.")
     if scoring["tokenize"] is None:
         scoring["tokenize"] = default_tokenizer(references, language)
-        script = detect_script(references)
-        if script is not None and not is_language_code(language):
+        choice = describe_choice(scoring["tokenize"], references, language)
+        if choice is not None:
             say(
-                f"{reference_file}: the script is {script}; BLEU has tokenize="
-                f"{scoring['tokenize']}. Another --language or --tokenize "
+                f"{reference_file}: {choice} Another --language or --tokenize "
                 "changes it."
             )
+    if needs_bleu:
+        make_metrics(["bleu"], scoring["tokenize"])
     others += [*files, source_file] if source_file else files
     texts = {name: read_lines(name) for name in others}
     for name, lines in texts.items():

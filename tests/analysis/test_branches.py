@@ -2,7 +2,10 @@
 
 * shares of gates sum to 1, in their proportion, at real tokens
 * a model without a branch is the one whose fusion leaves it out
+* a figure leaves out only what leaves another branch
 """
+
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -15,6 +18,7 @@ from keras_deepnmt.analysis import (
     record,
     without_branch,
 )
+from keras_deepnmt.analysis.hybrid_self_attention import branch_figures
 from keras_deepnmt.layers import HybridSelfAttention
 from keras_deepnmt.masks import relative_positions
 from keras_deepnmt.models import Transformer
@@ -153,3 +157,33 @@ def test_an_unknown_branch_is_refused(branch):
 def test_the_only_branch_stays():
     with pytest.raises(ValueError, match="must leave another branch"):
         without_branch(make("sum", branches=["global"]), "global")
+
+
+def test_a_figure_leaves_out_what_leaves_another_branch_on_both_sides():
+    encoder, decoder = (
+        HybridSelfAttention(N, branches=branches)
+        for branches in (["global", "forward"], ["forward"])
+    )
+    model = Transformer(
+        *(19, 19, D, 24, N, 1, 1),
+        encoder_self_attention=encoder,
+        decoder_self_attention=decoder,
+    )
+    kept, bleu = [], {"whole": 9, "without": 7}
+
+    def translate_by(smaller):
+        kept.append(branch_names(smaller))
+        return "without"
+
+    run = SimpleNamespace(
+        name="run",
+        model=model,
+        names=[],
+        sources=["a"],
+        translations="whole",
+        translate_by=translate_by,
+        bleu=lambda text: SimpleNamespace(value=bleu[text]),
+    )
+    (figure,) = branch_figures(run)
+    assert kept == [{"encoder": ["forward"], "decoder": ["forward"]}]
+    assert (figure.names, figure.series) == (["global"], {"run": [-2]})

@@ -19,6 +19,7 @@ from comet_stand_in import make_environment, make_model, share
 from sacrebleu.metrics import BLEU
 
 from keras_deepnmt.analysis.comparisons import comparison_figures
+from keras_deepnmt.commands.terminal import score_tables
 from keras_deepnmt.evaluation import Comparison, corpus_gleu, rouge_scores
 from keras_deepnmt.evaluation.errant_scores import load_annotator
 from keras_deepnmt.runs.test_translations import (
@@ -102,6 +103,27 @@ def test_systems_are_compared_with_the_first(deepnmt, files):
     assert signs[1][:5] == ["good", "bad", "3", "0", "1"] or (
         sum(map(int, signs[1][2:5])) == 4
     )
+
+
+def test_what_needs_no_bleu_needs_none_of_its_tokenizers(
+    deepnmt, refused, files, monkeypatch
+):
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ja_mecab.MeCab", None)
+    for name in ("one", "two", "three"):
+        (files / name).write_text("これは古い本です。\n", encoding="utf-8")
+    words = ["evaluate", "--hypotheses", "one", "two"]
+    words += ["--references", "three", "--metrics", "chrf"]
+    scores, differences = tables(deepnmt(*words))
+    assert [row[:2] for row in scores] == [["one", "chrf"], ["two", "chrf"]]
+    assert differences[1][:3] == ["two", "one", "chrf"]
+    text = read_translations(
+        ["one", "two"], ["three"], None, {"metrics": ("chrf",)}, 10
+    )
+    _, figures = comparison_figures(text, 10)
+    assert [figure.name for figure in figures] == ["differences"]
+    for option in (["--details"], ["--differences", "changed.tsv"]):
+        error = refused(*words, *option, "--quiet")
+        assert "tokenize='ja-mecab' needs the packages mecab-python3" in error
 
 
 def test_tests_that_disagree_say_which_one_to_believe(
@@ -227,6 +249,20 @@ def test_details_definitions_and_differences(deepnmt, files):
     ]
 
 
+def test_a_line_end_in_a_translation_ends_no_row_of_differences():
+    text = TestTranslations(
+        ["ein\tHund"],
+        ["a dog"],
+        {"one": ["a\ndog"], "two": ["a\r\ndog"]},
+        {},
+        {"tokenize": "13a", "lowercase": False},
+    )
+    _, row = score_tables.differences(text)
+    assert row[4:6] == ["ein Hund", "a dog"]
+    assert [cell.split() for cell in row[6:]] == [["a", "dog"]] * 2
+    assert not {*"\r\n\t"} & {*"".join(row)}
+
+
 def test_runs_translate_and_are_compared(deepnmt, digits, tmp_path, comet):
     # Copies, since other tests read the scores of the run.
     first, other = tmp_path / "first", tmp_path / "other"
@@ -295,6 +331,7 @@ def test_tables_of_scripts_without_spaces_name_their_unit(deepnmt, chinese):
     unit = "source words (each letter of Chinese counts)"
     assert lengths[0] == [unit, "sentences", "BLEU"]
     assert [row[:2] for row in lengths[1:]] == [["0-10", "1"], ["11-20", "1"]]
+    assert rates[0][0] == "system (words of zh)"
     assert rates[1][1] == "1.000"
 
 
@@ -465,7 +502,7 @@ def test_corrections_are_scored_by_gleu_with_their_sources(
     error = refused("evaluate", *words)
     assert "--metrics gleu needs --source" in error
     words += ["--source", "source"]
-    scores, differences, _ = tables(deepnmt("evaluate", *words))
+    scores, differences = tables(deepnmt("evaluate", *words))
     values = []
     for row, lines in zip(scores, (GOOD, BAD), strict=True):
         score = corpus_gleu(lines, SOURCES, REFERENCES, [GOOD])

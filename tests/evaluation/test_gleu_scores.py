@@ -15,6 +15,7 @@ from keras_deepnmt.evaluation import (
     corpus_gleu,
     sentence_gleu,
 )
+from keras_deepnmt.evaluation.gleu_scores import gleu_counts
 
 SOURCE = "the cat sat at mat"
 REFERENCE = "the cat sat on the mat"
@@ -114,6 +115,28 @@ def test_an_empty_line_is_no_reference():
     alone = corpus_gleu([REFERENCE], [SOURCE], [REFERENCE])
     with_empty = corpus_gleu([REFERENCE], [SOURCE], [REFERENCE], [[""]])
     assert with_empty.value == alone.value
+
+
+def test_an_empty_reference_changes_no_mean_over_references():
+    hypotheses, sources = ["a b c d", "e f g h"], ["a b c", "e g h"]
+    first, other = ["a b c d", "e f g h"], ["a b c x", "e f g y"]
+    alone, with_empty = [other], [other, ["", "e f h"]]
+    found, expected = (
+        sentence_gleu(hypotheses, sources, first, more)
+        for more in (with_empty, alone)
+    )
+    assert found[0] == pytest.approx(expected[0]) != 100
+    assert found[1] != pytest.approx(expected[1])
+    found, expected = (
+        gleu_counts(hypotheses, sources, first, more)
+        for more in (with_empty, alone)
+    )
+    assert found[0] == pytest.approx(expected[0])
+    found, expected = (
+        corpus_gleu(hypotheses, sources, first, more, 100).interval
+        for more in ([other, ["", ""]], alone)
+    )
+    assert found == pytest.approx(expected) != 0
 
 
 def test_intervals_and_tests_are_those_of_samples_of_sentences():

@@ -2,6 +2,7 @@
 
 * it follows the target language, before anything is prepared
 * without one it follows the script of the validation text, and that is said
+* `evaluate` and `tune` say it where a run has none
 * it is recorded, and stays the same when the run is resumed
 """
 
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from keras_deepnmt.commands import tune
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
 from keras_deepnmt.recipes.schema import EvaluationRecipe
@@ -119,6 +121,39 @@ def test_a_resumed_run_keeps_its_tokenizer(settle, tmp_path):
         load_recipe(folder.recipe_file, OPEN), folder, restart=True
     )
     assert restarted.evaluation.tokenize == "zh"
+
+
+@pytest.mark.parametrize("code", [None, "zh"])
+def test_a_script_that_decides_is_told(
+    finished_run, tmp_path, monkeypatch, caplog, code
+):
+    file = tmp_path / "text"
+    file.write_text(f"{TEXTS['zh'][0]}\n", encoding="utf-8")
+    scoring = EvaluationRecipe(tokenize=None)
+    monkeypatch.setattr(RunFolder, "scoring_of", lambda *given: scoring)
+    monkeypatch.setattr(evaluating, "_target_language", lambda run: code)
+    evaluation = evaluating.Evaluation(
+        finished_run, source_file=file, target_file=file
+    )
+    assert evaluation.scoring["tokenize"] == "zh"
+    told = "the script is Chinese; BLEU has tokenize=zh."
+    assert [told in line for line in caplog.messages] == [True] * (not code)
+
+
+def test_tuning_tells_the_script_that_decides(monkeypatch):
+    options = SimpleNamespace(
+        runs=["run"], tokenize=None, lowercase=None, metric="bleu", target="t"
+    )
+    said = []
+    for tokenize in (None, "zh"):
+        scoring = EvaluationRecipe(tokenize=tokenize)
+        monkeypatch.setattr(tune, "scoring_of", lambda run, s=scoring: s)
+        found = tune._scoring(options, TEXTS["zh"], said.append)
+        assert found["tokenize"] == "zh"
+    assert said == [
+        "t: the script is Chinese; BLEU has tokenize=zh. Another --tokenize "
+        "changes it."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from keras_deepnmt.files import as_line
+
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
     from keras_deepnmt.runs.comparisons import PairedTests, ScoredRuns
@@ -37,7 +39,7 @@ def scores(text: "TestTranslations", num_resamples: int) -> Table:
 
 
 def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
-    """Compares systems, sentence by sentence: two tables, or none."""
+    """Compares systems, sentence by sentence: two tables, or fewer."""
     from keras_deepnmt.evaluation import format_p_value
     from keras_deepnmt.evaluation.own_metrics import direction
 
@@ -53,9 +55,9 @@ def comparisons(tests: "Sequence[PairedTests]") -> list[Table]:
                     direction(metric),
                 ]
             )
-        split = test.signs
-        counts = map(str, (split.better, split.worse, split.equal))
-        signs.append([*names, *counts, format_p_value(split.p_value)])
+        if split := test.signs:
+            counts = map(str, (split.better, split.worse, split.equal))
+            signs.append([*names, *counts, format_p_value(split.p_value)])
     return [table for table in (differences, signs) if len(table) > 1]
 
 
@@ -257,15 +259,17 @@ def differences(text: "TestTranslations") -> Iterator[list[str]]:
             str(row + 1),
             *(f"{values[row]:.1f}" for values in scores),
             f"{changes[row]:+.1f}",
-            # A tab would start another column.
-            *(" ".join(line.split("\t")) for line in texts),
+            # A tab would start another column, and a line end another row.
+            *(as_line(" ".join(line.split("\t"))) for line in texts),
         ]
 
 
 def _words_of(text):
     """Names the tokenizer of BLEU unless words are those between spaces."""
     tokenize = text.scoring["tokenize"]
-    return "" if tokenize in ("13a", "intl", "none") else f" (of {tokenize})"
+    return (
+        "" if tokenize in ("13a", "intl", "none") else f" (words of {tokenize})"
+    )
 
 
 def _names(text):
@@ -290,7 +294,7 @@ def _rates(text):
     )
 
     tokenize = text.scoring["tokenize"]
-    table = [["system", "length ratio", "repeated 4-grams"]]
+    table = [[f"system{_words_of(text)}", "length ratio", "repeated 4-grams"]]
     if text.sources is not None:
         table[0].append("copies of the source")
     for name, lines in {**text.systems, "references": text.references}.items():
