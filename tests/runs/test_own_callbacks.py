@@ -94,6 +94,36 @@ def test_a_callback_is_called_as_by_one_fit(train_with, file):
     assert "val_bleu" in log and "mine" not in log
 
 
+def fit_with(callbacks):
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    data = np.ones((6, 2)), np.ones((6, 1))
+    options = {"epochs": 2, "batch_size": 2, "validation_data": data}
+    model.fit(*data, **options, callbacks=callbacks, verbose=0)
+
+
+def wrapped(*own):
+    workers = types.SimpleNamespace(is_chief=True, is_distributed=False)
+    return OwnCallbacks(own, 2, workers)
+
+
+@pytest.mark.parametrize("wrap", [lambda own: own, wrapped], ids=["fit", "run"])
+def test_hooks_that_are_set_on_an_object_are_called(wrap):
+    seen = []
+
+    class SetsLate(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.on_batch_end = lambda batch, logs: seen.append(batch)
+
+    fit_with([wrap(SetsLate())])
+    assert seen == 2 * [0, 1, 2]
+    update = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(batch)
+    )
+    fit_with([wrap(update)])
+    assert seen == 4 * [0, 1, 2]
+
+
 def test_those_that_are_given_come_after_those_of_the_recipe(train_with, file):
     seen = []
 
