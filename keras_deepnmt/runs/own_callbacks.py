@@ -133,7 +133,12 @@ class OwnCallbacks(keras.callbacks.Callback):
         stopped = self.model.stop_training
         for callback in called:
             try:
-                getattr(callback, f"on_{hook}")(*arguments, logs=logs)
+                method = getattr(callback, f"on_{hook}")
+                # As Keras passes them: the methods may name them otherwise.
+                if "batch" in hook:
+                    method(*arguments, logs=logs)
+                else:
+                    method(*arguments, logs)
             except Exception as error:
                 raise CallbackFailed(callback, f"on_{hook}", error) from error
             self._check_stop(callback, stopped)

@@ -124,6 +124,34 @@ def test_hooks_that_are_set_on_an_object_are_called(wrap):
     assert seen == 4 * [0, 1, 2]
 
 
+@pytest.mark.parametrize("wrap", [lambda own: own, wrapped], ids=["fit", "run"])
+def test_logs_may_have_any_name_where_fit_gives_them_by_position(wrap):
+    seen = []
+
+    class Names(keras.callbacks.Callback):
+        def on_train_begin(self, values):
+            seen.append("train")
+
+        def on_epoch_begin(self, number, values):
+            seen.append("begin")
+
+        def on_test_begin(self, values):
+            seen.append("test")
+
+        def on_test_end(self, values):
+            seen.append("tested")
+
+        def on_epoch_end(self, number, values):
+            seen.append("end")
+
+        def on_train_batch_end(self, batch, *, logs):
+            seen.append("update")
+
+    fit_with([wrap(Names())])
+    epoch = ["begin", *3 * ["update"], "test", "tested", "end"]
+    assert seen == ["train", *epoch, *epoch]
+
+
 def test_those_that_are_given_come_after_those_of_the_recipe(train_with, file):
     seen = []
 
