@@ -227,11 +227,21 @@ def test_an_interrupted_run_ends_for_its_callbacks(train_with, monkeypatch):
     assert events()[-1] == ("first", "end")
 
 
-def test_a_callback_may_end_the_training(train_in, file):
-    class Enough(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            self.model.stop_training = True
+class Enough(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True
 
+
+def test_a_callback_may_end_the_training(train_in):
+    assert train_in(callbacks=[Enough()])["steps"] == 3
+
+
+def test_a_callback_may_end_it_in_a_validation_that_is_made_up_for(
+    train_in, monkeypatch
+):
+    interrupt_after(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt, match="checkpoint of step 3"):
+        train_in()
     assert train_in(callbacks=[Enough()])["steps"] == 3
 
 
