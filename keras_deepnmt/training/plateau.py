@@ -148,10 +148,12 @@ class DivideOnPlateau(keras.callbacks.Callback):
         """The present rate, but as if the warm-up were over."""
         optimizer = self._optimizer()
         rate = optimizer.learning_rate
-        schedule = optimizer._learning_rate  # Keras has no public name for it
-        if isinstance(schedule, WarmUp):
-            rate = schedule.schedule(optimizer.iterations)
-            rate = optimizer.rate_factor * keras.ops.cast(rate, "float32")
+        given = optimizer.get_config()["learning_rate"]  # a dict or a number
+        if isinstance(given, dict):
+            schedule = keras.optimizers.schedules.deserialize(given)
+            if isinstance(schedule, WarmUp):
+                rate = schedule.schedule(optimizer.iterations)
+                rate = optimizer.rate_factor * keras.ops.cast(rate, "float32")
         return float(keras.ops.convert_to_numpy(rate))
 
     def _set_factor(self):
