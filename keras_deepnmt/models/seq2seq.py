@@ -1,6 +1,7 @@
 """The interface that every translation model implements."""
 
 import contextlib
+from collections.abc import Iterable
 
 import keras
 import keras_nlp
@@ -304,11 +305,17 @@ class Seq2Seq(Step, keras_nlp.models.Backbone):
 
         Raises:
             ValueError: if `gradient_accumulation_steps` is below 1 or one of
-                the optimizer, a term cannot be used with the model, the loss
-                does not give one value per token, `activation_checkpointing`
-                is asked of a model without blocks or with a term that reads
-                attention, or an argument is not supported.
+                the optimizer, `objective_terms` is no list, a term cannot be
+                used with the model, the loss does not give one value per
+                token, `activation_checkpointing` is asked of a model without
+                blocks or with a term that reads attention, or an argument is
+                not supported.
         """
+        if not isinstance(objective_terms, Iterable):
+            raise ValueError(
+                "`objective_terms` must be a list of `models.ObjectiveTerm` "
+                f"objects. Received: objective_terms={objective_terms!r}."
+            )
         terms = (*take_earlier_arguments(kwargs), *objective_terms)
         refuse_metrics(kwargs)
         refuse_several_steps(kwargs)

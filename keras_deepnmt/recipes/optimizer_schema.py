@@ -110,7 +110,8 @@ class LearningRateRecipe:
             above 0. Defaults to 1, which is no warm-up, for `constant` and
             `plateau`, and to 4000 for the others.
         divide_by: divisor of `plateau`, above 1. Defaults to 10.
-        minimum: `plateau` ends the run when the rate falls below this value.
+        minimum: `plateau` ends the run when the rate, as after the warm-up,
+            falls below this value.
             Defaults to 1e-4.
         keep_dividing: whether `plateau`, after the first increase, divides at
             every validation. Defaults to false.

@@ -309,7 +309,7 @@ class TrainingLoop:
                 # The chief has logged the validation that an interrupt
                 # skipped.
                 self.workers.barrier()
-                if self._stop_reason() is None:
+                if not self._has_stopped():
                     self._fit(start, callbacks)
             return True
         except KeyboardInterrupt as stop:
@@ -371,7 +371,7 @@ class TrainingLoop:
         return [StageEnd(stages, self.plan, metric, history)]
 
     def _has_stopped(self):
-        """Whether something else than the end of a stage has ended `fit`."""
+        """Whether something else than the end of a stage has ended training."""
         stopped = self._own is not None and self._own.stop_reason
         return bool(stopped) or self._stop_reason() is not None
 

@@ -16,9 +16,6 @@ from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training.strategies import Workers
 
 _logger = logging.getLogger(__name__)
-# Logs that are computed after each update.
-_BATCH_HOOKS = ("train_batch_begin", "train_batch_end")
-_BATCH_HOOKS += ("test_batch_begin", "test_batch_end")
 
 
 class CallbackFailed(Exception):
@@ -70,10 +67,6 @@ class OwnCallbacks(keras.callbacks.Callback):
         self._workers = workers
         self._is_training = False
         self.stop_reason: str | None = None
-        self._called = {
-            hook: [c for c in self._callbacks if _has_hook(c, hook)]
-            for hook in _BATCH_HOOKS
-        }
 
     def set_params(self, params):
         super().set_params(params)
@@ -132,14 +125,20 @@ class OwnCallbacks(keras.callbacks.Callback):
         self._call("test_batch_end", logs, batch)
 
     def _call(self, hook, logs, *arguments):
-        called = self._called.get(hook, self._callbacks)
+        # Asked anew each time: some callbacks set a hook when an epoch begins.
+        called = [c for c in self._callbacks if _has_hook(c, hook)]
         if not called:
             return  # reading the numbers would wait for the device
         logs = {name: _plain(value) for name, value in (logs or {}).items()}
         stopped = self.model.stop_training
         for callback in called:
             try:
-                getattr(callback, f"on_{hook}")(*arguments, logs=logs)
+                method = getattr(callback, f"on_{hook}")
+                # As Keras passes them: the methods may name them otherwise.
+                if "batch" in hook:
+                    method(*arguments, logs=logs)
+                else:
+                    method(*arguments, logs)
             except Exception as error:
                 raise CallbackFailed(callback, f"on_{hook}", error) from error
             self._check_stop(callback, stopped)
@@ -206,16 +205,17 @@ def _refused(recipe, message):
 
 
 def _has_hook(callback, hook):
-    """Whether a callback does something in a hook."""
+    """Whether the class or the object of a callback has a hook of its own."""
     names = [f"on_{hook}"]
     if hook.startswith("train_batch"):
         # Keras calls these by default.
         names.append(f"on_{hook.removeprefix('train_')}")
-    return any(
-        getattr(type(callback), name)
-        is not getattr(keras.callbacks.Callback, name)
-        for name in names
-    )
+    for name in names:
+        method = getattr(callback, name)
+        function = getattr(method, "__func__", method)
+        if function is not getattr(keras.callbacks.Callback, name):
+            return True
+    return False
 
 
 def _plain(value):

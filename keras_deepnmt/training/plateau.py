@@ -4,6 +4,11 @@ import math
 
 import keras
 
+from keras_deepnmt.training.schedules import WarmUp
+
+# A rate in float32 may differ by this fraction from one in Python.
+_ROUNDING = 1e-6
+
 
 class DivideOnPlateau(keras.callbacks.Callback):
     """Divides the learning rate each time the validation loss increases.
@@ -13,7 +18,8 @@ class DivideOnPlateau(keras.callbacks.Callback):
         f(e) = f(e - 1)               otherwise
     It stops training when a divided rate is below `minimum`; if that is so when
     training begins, after one update, since `fit` asks only then. Do not call
-    `fit` if `reason` is not `None`.
+    `fit` if `reason` is not `None`. While a `WarmUp` lasts, the rate that it
+    rises to is compared.
 
     The convolutional models of DenseNMT were trained in this way (Shen et al.,
     2018): Nesterov momentum with a rate of 0.25, divided by 10 down to 1e-4.
@@ -123,11 +129,13 @@ class DivideOnPlateau(keras.callbacks.Callback):
 
     @property
     def reason(self):
-        rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
-        if not self.num_divisions or float(rate) >= self.minimum:
+        if not self.num_divisions:
+            return None
+        rate = self._rate_after_warmup()
+        if rate >= self.minimum * (1 - _ROUNDING):
             return None
         return (
-            f"the learning rate, {float(rate):.3g}, is below "
+            f"the learning rate, {rate:.3g}, is below "
             f"`training.learning_rate.minimum`, {self.minimum:.3g}; a lower "
             "minimum continues."
         )
@@ -136,14 +144,29 @@ class DivideOnPlateau(keras.callbacks.Callback):
         if self.reason is not None:
             self.model.stop_training = True
 
+    def _rate_after_warmup(self):
+        """The present rate, but as if the warm-up were over."""
+        optimizer = self._optimizer()
+        rate = optimizer.learning_rate
+        given = optimizer.get_config()["learning_rate"]  # a dict or a number
+        if isinstance(given, dict):
+            schedule = keras.optimizers.schedules.deserialize(given)
+            if isinstance(schedule, WarmUp):
+                rate = schedule.schedule(optimizer.iterations)
+                rate = optimizer.rate_factor * keras.ops.cast(rate, "float32")
+        return float(keras.ops.convert_to_numpy(rate))
+
     def _set_factor(self):
         factor = self._first_factor * self.divide_by**-self.num_divisions
         self._variable().assign(factor)
 
-    def _variable(self):
+    def _optimizer(self):
         optimizer = self.model.optimizer
         # A loss-scaling optimizer wraps the one that makes the updates.
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        return getattr(optimizer, "inner_optimizer", optimizer)
+
+    def _variable(self):
+        optimizer = self._optimizer()
         if not hasattr(optimizer, "rate_factor"):
             raise ValueError(
                 "DivideOnPlateau needs an optimizer with a `rate_factor`. "

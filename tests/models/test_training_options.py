@@ -180,6 +180,11 @@ def test_a_teacher_of_other_vocabularies_is_refused(weights):
         compiled(weights, objective_terms=[Distillation(other)])
 
 
+def test_a_term_without_a_list_is_refused(weights):
+    with pytest.raises(ValueError, match="`objective_terms` must be.*RDrop"):
+        compiled(weights, objective_terms=RDrop(1.0))
+
+
 @pytest.mark.thorough
 def test_the_share_follows_the_optimizer(weights):
     # All inputs become predictions from the third update on.

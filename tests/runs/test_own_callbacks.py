@@ -94,6 +94,64 @@ def test_a_callback_is_called_as_by_one_fit(train_with, file):
     assert "val_bleu" in log and "mine" not in log
 
 
+def fit_with(callbacks):
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    data = np.ones((6, 2)), np.ones((6, 1))
+    options = {"epochs": 2, "batch_size": 2, "validation_data": data}
+    model.fit(*data, **options, callbacks=callbacks, verbose=0)
+
+
+def wrapped(*own):
+    workers = types.SimpleNamespace(is_chief=True, is_distributed=False)
+    return OwnCallbacks(own, 2, workers)
+
+
+@pytest.mark.parametrize("wrap", [lambda own: own, wrapped], ids=["fit", "run"])
+def test_hooks_that_are_set_on_an_object_are_called(wrap):
+    seen = []
+
+    class SetsLate(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.on_batch_end = lambda batch, logs: seen.append(batch)
+
+    fit_with([wrap(SetsLate())])
+    assert seen == 2 * [0, 1, 2]
+    update = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(batch)
+    )
+    fit_with([wrap(update)])
+    assert seen == 4 * [0, 1, 2]
+
+
+@pytest.mark.parametrize("wrap", [lambda own: own, wrapped], ids=["fit", "run"])
+def test_logs_may_have_any_name_where_fit_gives_them_by_position(wrap):
+    seen = []
+
+    class Names(keras.callbacks.Callback):
+        def on_train_begin(self, values):
+            seen.append("train")
+
+        def on_epoch_begin(self, number, values):
+            seen.append("begin")
+
+        def on_test_begin(self, values):
+            seen.append("test")
+
+        def on_test_end(self, values):
+            seen.append("tested")
+
+        def on_epoch_end(self, number, values):
+            seen.append("end")
+
+        def on_train_batch_end(self, batch, *, logs):
+            seen.append("update")
+
+    fit_with([wrap(Names())])
+    epoch = ["begin", *3 * ["update"], "test", "tested", "end"]
+    assert seen == ["train", *epoch, *epoch]
+
+
 def test_those_that_are_given_come_after_those_of_the_recipe(train_with, file):
     seen = []
 
@@ -169,11 +227,21 @@ def test_an_interrupted_run_ends_for_its_callbacks(train_with, monkeypatch):
     assert events()[-1] == ("first", "end")
 
 
-def test_a_callback_may_end_the_training(train_in, file):
-    class Enough(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            self.model.stop_training = True
+class Enough(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True
 
+
+def test_a_callback_may_end_the_training(train_in):
+    assert train_in(callbacks=[Enough()])["steps"] == 3
+
+
+def test_a_callback_may_end_it_in_a_validation_that_is_made_up_for(
+    train_in, monkeypatch
+):
+    interrupt_after(monkeypatch, 3)
+    with pytest.raises(KeyboardInterrupt, match="checkpoint of step 3"):
+        train_in()
     assert train_in(callbacks=[Enough()])["steps"] == 3
 
 

@@ -19,11 +19,15 @@ from keras_deepnmt.training.schedules import Constant, WarmUp
 LOSSES = [5.0, 4.0, 4.5, 4.2, 4.2, 4.3, 4.1, 4.0]
 
 
+def model_with(schedule):
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    model.compile(Nesterov(schedule), "mse")
+    return model
+
+
 @pytest.fixture(scope="module")
 def model():
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile(Nesterov(Constant(0.25)), "mse")
-    return model
+    return model_with(Constant(0.25))
 
 
 def rates(model, callback, losses, first=0):
@@ -62,11 +66,46 @@ def test_stops_when_the_rate_is_under_the_minimum(model):
 
 
 def test_a_low_rate_that_was_never_divided_is_no_reason_to_stop():
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    model.compile(Nesterov(WarmUp(Constant(0.25), 10_000)), "mse")
+    model = model_with(WarmUp(Constant(0.25), 10_000))
     rates(model, DivideOnPlateau(minimum=1e-3), [3.0, 2.0, 1.0])
     assert float(model.optimizer.learning_rate) < 1e-3
     assert not model.stop_training
+
+
+def reason_after(num_increases, model, divide_by, minimum):
+    history = [(n, {"val_loss": float(n)}) for n in range(num_increases + 1)]
+    callback = DivideOnPlateau(divide_by, minimum, history=history)
+    rates(model, callback, [])
+    assert callback.num_divisions == num_increases
+    return callback.reason
+
+
+@pytest.mark.parametrize(
+    "peak, divide_by, minimum, num_increases",
+    [
+        (0.01, 10, 1e-4, 2),
+        (1, 10, 1e-4, 4),
+        (0.01, 2, 0.00125, 3),
+        (0.005, 2, 0.00125, 2),
+        (0.0008, 2, 1e-4, 3),
+        (0.0004, 2, 1e-4, 2),
+        (0.0002, 2, 1e-4, 1),
+        (0.0002, 2, 5e-5, 2),
+    ],
+)
+def test_goes_on_at_the_minimum_and_stops_under_it(
+    peak, divide_by, minimum, num_increases
+):
+    setting = model_with(WarmUp(Constant(peak), 1)), divide_by, minimum
+    assert reason_after(num_increases, *setting) is None
+    assert "is below" in reason_after(num_increases + 1, *setting)
+
+
+def test_a_warm_up_makes_no_divided_rate_too_low():
+    setting = model_with(WarmUp(Constant(0.001), 4000)), 10, 1e-4
+    setting[0].optimizer.iterations.assign(1999)
+    assert reason_after(1, *setting) is None
+    assert "rate, 1e-05, is below" in reason_after(2, *setting)
 
 
 @pytest.mark.parametrize("keep_dividing", [False, True])
