@@ -219,6 +219,15 @@ def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:
     return len(model.pieces) if size is None else min(size, len(model.pieces))
 
 
+def with_all_pieces(model: model_pb2.ModelProto) -> bytes:
+    """Returns a serialized model all of whose pieces are the vocabulary."""
+    entries = _own_entries(model)
+    if entries.vocabulary_size is None:
+        return model.SerializeToString(deterministic=True)
+    size = {"vocabulary_size": len(model.pieces)}
+    return _with_entries(model, entries.model_copy(update=size))
+
+
 def _with_entries(model, entries):
     model.DiscardUnknownFields()
     content = json.dumps(entries.model_dump(exclude_defaults=True)).encode()
