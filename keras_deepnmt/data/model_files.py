@@ -279,10 +279,16 @@ def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:
 
     Where such a piece has the mark of a word's begin, the text has none.
     """
+    pieces = model.pieces
+    return [pieces[id_].piece.removeprefix("▁") for id_ in symbol_ids(model)]
+
+
+def symbol_ids(model: model_pb2.ModelProto) -> list[int]:
+    """Returns the ids of the pieces that stand for these texts."""
     kinds = model_pb2.ModelProto.SentencePiece
     return [
-        piece.piece.removeprefix("▁")
-        for piece in model.pieces
+        id_
+        for id_, piece in enumerate(model.pieces)
         if piece.type == kinds.USER_DEFINED
     ]
 
