@@ -142,10 +142,9 @@ def merged_texts(folder, given, **changes):
     prepare(options, folder / "out")
     data = PreparedData(folder / "out")
     tokenizers = data.source_tokenizer, data.target_tokenizer
-    size = len(given)
-    pairs = ModifiedPairs(
-        data.store("train"), tokenizers, ["merge"], [size], 99, []
-    )
+    store = data.store("train")
+    size = len(store)
+    pairs = ModifiedPairs(store, tokenizers, ["merge"], [size], 99, [])
     sides = zip(*pairs.read(range(size, 2 * size)), strict=True)
     return list(
         zip(
@@ -271,6 +270,19 @@ def test_merging_changes_the_case_of_no_sentence(tmp_path):
     for row in (1, 2):
         expected = zip(given[row], given[row + 1], strict=True)
         assert found[row] == tuple(map(" ".join, expected))
+
+
+def test_no_pair_is_merged_with_its_own_copy_in_capitals(tmp_path):
+    """Such examples of case stand after their pair."""
+    options = {"case": "factored", "case_examples": 0.3}
+    found = merged_texts(tmp_path, PAIRS, **options)
+    sources = [source for source, _ in found]
+    assert any(source == source.upper() for source in sources)
+    assert sum(source.count(" no. ") == 2 for source in sources) > 40
+    for source in sources:
+        words = source.casefold().split()
+        half = len(words) // 2
+        assert words[:half] != words[half:]
 
 
 def test_a_pair_stays_where_the_vocabulary_lacks_its_capitals(

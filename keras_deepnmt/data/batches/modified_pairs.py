@@ -251,7 +251,8 @@ class ModifiedPairs:
     def _joined(self, pair, other):
         """Joins two pairs to one, with the tag of the first alone.
 
-        It stays as it is if the other has another tag.
+        It stays as it is if the other has another tag, or the same source but
+        for capitals: examples of case stand after their pair.
         """
         if any(UNKNOWN_ID in ids for ids in (*pair, *other)):
             return pair
@@ -264,6 +265,12 @@ class ModifiedPairs:
         ]
         tags = self._own_tags(firsts)
         if self._own_tags(seconds) != tags:
+            return pair
+        first, second = (
+            untagged_text(texts[0], [tags[0]]).casefold()
+            for texts in (firsts, seconds)
+        )
+        if first == second:
             return pair
         sides = []
         for number, tokenizer in enumerate(self._tokenizers):
