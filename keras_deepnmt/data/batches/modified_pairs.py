@@ -317,13 +317,18 @@ class ModifiedPairs:
             )
             for row, pair in zip(rows.tolist(), read, strict=True)
         ]
+        # The others need no room: few pairs may have links for `terms`.
+        both = [
+            (old, new)
+            for old, new in zip(read, changed, strict=True)
+            if not all(map(np.array_equal, old, new))
+        ]
+        if not both:
+            return plain.astype("uint16")
         for side in (0, 1):
-            growth = np.array(
-                [
-                    (1 + len(new[side])) / (1 + len(old[side]))
-                    for old, new in zip(read, changed, strict=True)
-                ]
-            )
+            growth = [
+                (1 + len(new[side])) / (1 + len(old[side])) for old, new in both
+            ]
             # Most of them have room, and all of them as they are.
             factor = np.quantile(growth, 0.9)
             lengths[:, side] = np.clip(
