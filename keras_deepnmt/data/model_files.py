@@ -219,6 +219,15 @@ def size_of_model(proto: bytes, origin: str | Path = "the tokenizer") -> int:
     return len(model.pieces) if size is None else min(size, len(model.pieces))
 
 
+def with_all_pieces(model: model_pb2.ModelProto) -> bytes:
+    """Returns a serialized model all of whose pieces are the vocabulary."""
+    entries = _own_entries(model)
+    if entries.vocabulary_size is None:
+        return model.SerializeToString(deterministic=True)
+    size = {"vocabulary_size": len(model.pieces)}
+    return _with_entries(model, entries.model_copy(update=size))
+
+
 def _with_entries(model, entries):
     model.DiscardUnknownFields()
     content = json.dumps(entries.model_dump(exclude_defaults=True)).encode()
@@ -270,10 +279,16 @@ def user_defined_symbols(model: model_pb2.ModelProto) -> list[str]:
 
     Where such a piece has the mark of a word's begin, the text has none.
     """
+    pieces = model.pieces
+    return [pieces[id_].piece.removeprefix("▁") for id_ in symbol_ids(model)]
+
+
+def symbol_ids(model: model_pb2.ModelProto) -> list[int]:
+    """Returns the ids of the pieces that stand for these texts."""
     kinds = model_pb2.ModelProto.SentencePiece
     return [
-        piece.piece.removeprefix("▁")
-        for piece in model.pieces
+        id_
+        for id_, piece in enumerate(model.pieces)
         if piece.type == kinds.USER_DEFINED
     ]
 

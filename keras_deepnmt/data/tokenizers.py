@@ -23,6 +23,7 @@ from keras_deepnmt.data.model_files import (
     reorder_special_ids,
     size_of_model,
     steps_of_model,
+    symbol_ids,
     user_defined_symbols,
 )
 from keras_deepnmt.data.normalization import Normalization
@@ -119,6 +120,11 @@ class Tokenizer:
     def user_defined_symbols(self) -> list[str]:
         """The texts that always are one piece."""
         return user_defined_symbols(model_pb2.ModelProto.FromString(self.proto))
+
+    @cached_property
+    def symbol_ids(self) -> list[int]:
+        """The id of each of `user_defined_symbols`."""
+        return symbol_ids(model_pb2.ModelProto.FromString(self.proto))
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Segments texts into ids.

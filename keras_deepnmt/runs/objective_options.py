@@ -190,7 +190,11 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
     kept = []
     if recipe.data.tag_side == "target":
         # Searches are given the tags; other symbols a decoder writes itself.
-        kept = data.target_tokenizer.ids_of_pieces(recipe.data.tags())
+        tokenizer, tags = data.target_tokenizer, recipe.data.tags()
+        symbols = zip(
+            tokenizer.user_defined_symbols, tokenizer.symbol_ids, strict=True
+        )
+        kept = [id_ for symbol, id_ in symbols if symbol in tags]
     return {"objective_terms": make_terms(recipe, teacher, alignments, kept)}
 
 
@@ -222,10 +226,9 @@ def _word_dropout(recipe, data):
         "target_ids": data.target_tokenizer,
     }
     kept = {
-        name: tokenizer.ids_of_pieces(tokenizer.user_defined_symbols)
-        for name, tokenizer in tokenizers.items()
         # A tokenizer of the user's own need not have such symbols.
-        if getattr(tokenizer, "user_defined_symbols", None)
+        name: getattr(tokenizer, "symbol_ids", [])
+        for name, tokenizer in tokenizers.items()
     }
     return WordDropout(recipe.training.word_dropout, recipe.seed, kept)
 

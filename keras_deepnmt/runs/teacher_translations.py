@@ -21,6 +21,7 @@ from keras_deepnmt.data.preparation.options import HELD_OUT, PrepareOptions
 from keras_deepnmt.data.tags import begins_with_tag
 from keras_deepnmt.errors import UserError, UserErrors
 from keras_deepnmt.translator import (
+    Hypothesis,
     Run,
     Translator,
     join_translators,
@@ -247,25 +248,50 @@ def _translate(request: _Request, teachers, file: Path, say):
     texts = sources
     if request.context:
         texts = in_context(sources, request.context, translator.training_tags)
+    # Their translations are left out.
+    translator = translator.replaced(on_truncated=lambda numbers: None)
     state = translator.steady_search_state()
     with open(part, "a", encoding="utf-8", newline="\n") as output:
         for start in range(done, len(sources), _WINDOW):
             window = sources[start : start + _WINDOW]
             # The same translations in each process that goes on.
             translator.search_state = state
-            targets = translator.translate(texts[start : start + _WINDOW])
+            nbest = translator.translate_nbest(
+                texts[start : start + _WINDOW], 1
+            )
             output.writelines(
                 json.dumps(
-                    {"source": source, "target": target}, ensure_ascii=False
+                    {"source": source, "target": _whole(best)},
+                    ensure_ascii=False,
                 )
                 + "\n"
-                for source, target in zip(window, targets, strict=True)
+                for source, (best,) in zip(window, nbest, strict=True)
             )
             output.flush()
             os.fsync(output.fileno())
             done = start + len(window)
             say(f"{done:,} of {len(sources):,} sentences are translated.")
+    if number := _count_untranslated(part):
+        say(
+            f"{number:,} of {len(sources):,} sentences are left out: they are "
+            "longer than the teacher reads, or their translation is empty or "
+            "was broken off at its maximum length."
+        )
     os.replace(part, file)
+
+
+def _whole(found: Hypothesis) -> str:
+    """Returns a translation, or an empty text if a part of it is missing.
+
+    `prepare` leaves such a pair out, and its source still is a context.
+    """
+    return "" if found.truncated or found.source_truncated else found.text
+
+
+def _count_untranslated(part: Path) -> int:
+    with open(part, encoding="utf-8", newline="\n") as lines:
+        pairs = map(json.loads, lines)
+        return sum(bool(p["source"]) and not p["target"] for p in pairs)
 
 
 def _finished_lines(part: Path) -> int:

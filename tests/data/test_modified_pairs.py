@@ -11,6 +11,7 @@ import random
 
 import numpy as np
 import pytest
+from foreign_tokenizer import imported_tokenizer
 from toy_corpus import prepare, toy_pairs, write_pairs
 
 from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
@@ -24,7 +25,9 @@ from keras_deepnmt.data.batches.modified_pairs import (
 )
 from keras_deepnmt.data.batches.staged_plan import StagedPlan
 from keras_deepnmt.data.preparation.options import PrepareOptions
+from keras_deepnmt.data.preparation.tokenizer_training import train_tokenizer
 from keras_deepnmt.data.prepared_data import PreparedData
+from keras_deepnmt.data.terms import TERM_MARKS
 
 PAIRS = toy_pairs(120)
 TAGS = ("<2de>", "<2xx>")
@@ -139,10 +142,9 @@ def merged_texts(folder, given, **changes):
     prepare(options, folder / "out")
     data = PreparedData(folder / "out")
     tokenizers = data.source_tokenizer, data.target_tokenizer
-    size = len(given)
-    pairs = ModifiedPairs(
-        data.store("train"), tokenizers, ["merge"], [size], 99, []
-    )
+    store = data.store("train")
+    size = len(store)
+    pairs = ModifiedPairs(store, tokenizers, ["merge"], [size], 99, [])
     sides = zip(*pairs.read(range(size, 2 * size)), strict=True)
     return list(
         zip(
@@ -160,6 +162,103 @@ def test_symbols_that_are_no_tags_stay_in_merged_pairs(tmp_path):
     )
 
 
+class Rows:
+    """A store of pairs that are given as texts."""
+
+    def __init__(self, tokenizers, pairs):
+        self.pairs = [
+            tuple(
+                t.encode([text])[0]
+                for t, text in zip(tokenizers, pair, strict=True)
+            )
+            for pair in pairs
+        ]
+        self.lengths = np.array(
+            [[1 + len(ids) for ids in pair] for pair in self.pairs]
+        )
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def read(self, rows):
+        return [self.pairs[row] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory):
+    """Tokenizers with symbols, of this package and of imported models."""
+    folder = tmp_path_factory.mktemp("tagged")
+    texts = [text for pair in PAIRS for text in pair]
+    symbols = ["<2de>", "<2fr>", "<b>", "</b>", "⟪1⟫", *TERM_MARKS]
+    plain = train_tokenizer(
+        texts, folder / "plain", 150, user_defined_symbols=symbols
+    )
+    tags = [">>deu<<", ">>fra<<"]
+    return {
+        "plain": plain,
+        "imported": imported_tokenizer(plain, folder / "imported", tags),
+        "begin": imported_tokenizer(plain, folder / "begin", tags, "<bos>"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "other", "merged"),
+    [
+        ("plain", "the dog", "a cat", "the dog a cat"),
+        ("plain", "<2de> the dog", "<2de> a cat", "<2de> the dog a cat"),
+        ("plain", "<2de> the dog", "<2fr> a cat", None),
+        ("plain", "<2de> the dog", "a cat", None),
+        ("plain", "the dog", "<2de> a cat", None),
+        ("plain", "<2de> the dog", "<2de>", None),
+        (
+            "plain",
+            "<b> the </b> dog",
+            "<b> a </b> cat",
+            "<b> the </b> dog <b> a </b> cat",
+        ),
+        ("plain", "⟪1⟫ the dog", "a cat", "⟪1⟫ the dog a cat"),
+        (
+            "plain",
+            "<term> the <is> der </term> dog",
+            "<term> a <is> ein </term> cat",
+            "<term> the <is> der </term> dog <term> a <is> ein </term> cat",
+        ),
+        (
+            "imported",
+            ">>deu<< the dog",
+            ">>deu<< a cat",
+            ">>deu<< the dog a cat",
+        ),
+        ("imported", ">>deu<< the dog", ">>fra<< a cat", None),
+        ("begin", "the dog", "a cat", "the dog a cat"),
+        ("begin", ">>deu<< the dog", ">>deu<< a cat", ">>deu<< the dog a cat"),
+    ],
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_merged_pairs_have_the_tokens_of_their_text(
+    tagged, kind, source, other, merged, side
+):
+    """A second tag or begin token is none, on either side."""
+    tokenizers = [tagged["plain"], tagged["plain"]]
+    tokenizers[side] = tagged[kind]
+    rows = [("der Hund", "der Hund"), ("ein Apfel", "ein Apfel")]
+    given = [
+        tuple(text if number == side else row[number] for number in (0, 1))
+        for text, row in zip((source, other), rows, strict=True)
+    ]
+    store = Rows(tokenizers, given)
+    pairs = ModifiedPairs(store, tokenizers, ["merge"], [2], 99, [])
+    expected = given[0]
+    if merged is not None:
+        expected = ["der Hund ein Apfel"] * 2
+        expected[side] = merged
+    (found,) = pairs.read([2])
+    for tokenizer, ids, text in zip(tokenizers, found, expected, strict=True):
+        assert tokenizer.decode([ids]) == [text]
+        np.testing.assert_array_equal(ids, tokenizer.encode([text])[0])
+        assert 1 not in ids
+
+
 def test_merging_changes_the_case_of_no_sentence(tmp_path):
     given = [
         tuple(text.upper() for text in pair) if row % 3 == 0 else pair
@@ -171,6 +270,19 @@ def test_merging_changes_the_case_of_no_sentence(tmp_path):
     for row in (1, 2):
         expected = zip(given[row], given[row + 1], strict=True)
         assert found[row] == tuple(map(" ".join, expected))
+
+
+def test_no_pair_is_merged_with_its_own_copy_in_capitals(tmp_path):
+    """Such examples of case stand after their pair."""
+    options = {"case": "factored", "case_examples": 0.3}
+    found = merged_texts(tmp_path, PAIRS, **options)
+    sources = [source for source, _ in found]
+    assert any(source == source.upper() for source in sources)
+    assert sum(source.count(" no. ") == 2 for source in sources) > 40
+    for source in sources:
+        words = source.casefold().split()
+        half = len(words) // 2
+        assert words[:half] != words[half:]
 
 
 def test_a_pair_stays_where_the_vocabulary_lacks_its_capitals(

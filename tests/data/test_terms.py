@@ -138,6 +138,32 @@ def test_a_word_that_is_aligned_alone_is_marked(tokenizers, pairs):
     assert len(marked) > 9 and "no" not in marked
 
 
+class FewLinks:
+    """One pair of twenty has links."""
+
+    def __init__(self, links):
+        self._links = links
+
+    def read(self, rows):
+        return [
+            links if row % 20 == 0 else links[:0]
+            for row, links in zip(rows, self._links.read(rows), strict=True)
+        ]
+
+
+def test_few_pairs_with_links_have_room_for_marks(data, tokenizers):
+    store, links = data.store("train"), FewLinks(data.links)
+    pairs = ModifiedPairs(store, tokenizers, ["terms"], [60], 99, [], links)
+    with_room = []
+    for row in range(0, 60, 20):
+        (pair,) = pairs.read([row])
+        source, _ = pairs.change(row + 60, pair, random.Random(row).random)
+        assert len(source) > len(pair[0]) + 3
+        with_room.append(len(source) < pairs.lengths[row + 60, 0])
+    assert sum(with_room) >= 2
+    assert (pairs.lengths[60:, 1] == store.lengths[:, 1]).all()
+
+
 def test_about_a_tenth_of_the_words_is_marked(tokenizers):
     source = " ".join(["dog"] * 30)
     target = " ".join(["Hund"] * 30)

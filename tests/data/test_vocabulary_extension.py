@@ -18,6 +18,7 @@ from foreign_tokenizer import foreign_tokenizer
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
 from keras_deepnmt.data import Tokenizer, train_tokenizer
+from keras_deepnmt.data.model_files import with_vocabulary
 from keras_deepnmt.data.preparation import vocabulary_extension
 from keras_deepnmt.data.preparation.pair_merging import NewPiece, PairMerger
 from keras_deepnmt.data.preparation.piece_rules import PieceRules
@@ -100,6 +101,22 @@ def test_old_pieces_and_the_reading_of_old_text_stay(train):
     ]
     assert len(same) > 20
     assert equal(new.encode(same), old.encode(same))
+
+
+def test_an_imported_vocabulary_has_the_new_pieces(train):
+    """Its file says how many of its pieces are the vocabulary."""
+    old = train()
+    old.model_file.write_bytes(
+        with_vocabulary(old.proto, old.pieces(range(old.vocabulary_size)))
+    )
+    old = Tokenizer(old.model_file)
+    check_extensible(old)
+    new, added = extend(old, 60)
+    number = added.characters + added.merges
+    assert number > 40
+    assert new.vocabulary_size == old.vocabulary_size + number
+    ids = [id_ for row in new.encode(NEW) for id_ in row.tolist()]
+    assert max(ids) >= old.vocabulary_size and 1 not in ids
 
 
 def test_characters_without_a_piece_come_first_by_frequency(train):

@@ -8,9 +8,11 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from foreign_tokenizer import imported_tokenizer
 
 from keras_deepnmt.data.preparation.prepare_corpus import prepare_corpus
 from keras_deepnmt.data.prepared_data import PreparedData
@@ -103,6 +105,37 @@ def test_word_dropout_leaves_tags(recipe, tmp_path, side):
     is_expected = found[f"{side}_ids"] == expected
     assert is_expected[:, np.isin(ids, tags)].all()
     assert is_expected.mean() > 0.95
+
+
+def test_tags_of_imported_models_are_left(recipe, prepared_dir, tmp_path):
+    """Their pieces begin with the mark of a word."""
+    plain = PreparedData(prepared_dir).target_tokenizer
+    tags = [">>deu<<", ">>fra<<"]
+    tokenizer = imported_tokenizer(plain, tmp_path / "model", tags, "<bos>")
+    data = SimpleNamespace(
+        source_tokenizer=tokenizer, target_tokenizer=tokenizer, links=None
+    )
+    corpora = [
+        dataclasses.replace(corpus, tag=tag)
+        for corpus, tag in zip(recipe.data.train, tags, strict=True)
+    ]
+    recipe = dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(recipe.data, train=corpora, valid=None),
+        training=dataclasses.replace(
+            recipe.training,
+            word_dropout=0.999999,
+            objective={"scheduled_sampling": ScheduledSamplingRecipe(1.0)},
+        ),
+    )
+    begin, tag, *words = tokenizer.encode([">>deu<< a b"])[0].tolist()
+    (transform,) = batch_transforms(recipe, data)
+    found = transform.change_inputs(
+        {"source_ids": np.array([[begin, tag, *words]])}, step=1
+    )
+    assert found["source_ids"].tolist() == [[begin, tag] + [1] * len(words)]
+    (term,) = compile_options(recipe, data)["objective_terms"]
+    assert term.kept == [tag, tag + 1]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -6,6 +6,7 @@
   file; they also stay if the start of the run is refused
 * a run trains on them, and goes on without translating again and without its
   teacher
+* what a teacher does not translate as a whole is left out
 * what cannot be translated is refused in a line
 """
 
@@ -16,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from broken_runs import translate_by_weights
+from broken_runs import best_of_translate, translate_by_weights
 
 from keras_deepnmt.data import CorpusOptions, prepare_corpus
+from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import file_sha256
 from keras_deepnmt.recipes.loading import load_recipe, save_recipe
@@ -28,7 +30,7 @@ from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data
 from keras_deepnmt.runs.teacher_translations import with_translations
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Hypothesis, Translator
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +41,7 @@ def without_search(monkeypatch):
         return [translate_by_weights(self, [text])[0] for text in texts]
 
     monkeypatch.setattr(Translator, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_nbest", best_of_translate)
 
 
 def told(line):
@@ -157,6 +160,57 @@ def test_a_run_trains_on_translations(distilled, expected, tmp_path):
     before = made.stat().st_mtime_ns
     open_data(distilled, folder, quiet=True)
     assert made.stat().st_mtime_ns == before
+
+
+def test_what_is_not_translated_as_a_whole_is_left_out(
+    distilled, tmp_path, monkeypatch
+):
+    """Long sources, which a teacher does not read whole, and long targets."""
+    file = tmp_path / "text.source"
+    lines = ["a b c", "a b " * 40, "a c", "b c a"]
+    file.write_text("".join(f"{line}\n" for line in lines))
+    (corpus,) = distilled.data.train
+    corpus = replace(corpus, source=str(file))
+    load = Translator.load
+
+    def search(self, texts, num_hypotheses):
+        # As a search does, for texts and limits of this test.
+        _, truncated = self._source_rows(texts, None)
+        return [
+            [
+                Hypothesis(
+                    text.upper(),
+                    *(0.0, 0.0, ()),
+                    truncated=text == "a c",
+                    source_truncated=number in truncated,
+                )
+            ]
+            for number, text in enumerate(texts)
+        ]
+
+    monkeypatch.setattr(
+        Translator,
+        "load",
+        lambda *given, **options: load(*given, **options, max_source_length=16),
+    )
+    monkeypatch.setattr(Translator, "translate_nbest", search)
+    said = []
+    options = replace(
+        distilled.data,
+        train=[corpus],
+        valid=None,
+        test=None,
+        vocabulary_size=15,
+    )
+    made = with_translations(options, tmp_path / "made", say=said.append)
+    assert "2 of 4 sentences are left out" in said[-1]
+    # Each has its line, so that a process that was killed goes on after it.
+    assert [pair["target"] for pair in read(made)] == ["A B C", "", "", "B C A"]
+    prepare_corpus(made, tmp_path / "data", progress=False)
+    data = PreparedData(tmp_path / "data")
+    store = data.store("train")
+    sources = [source for source, _ in store.read(range(len(store)))]
+    assert data.source_tokenizer.decode(sources) == ["a b c", "b c a"]
 
 
 def test_translations_stay_if_the_start_is_refused(

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 import pytest
-from broken_runs import translate_by_weights
+from broken_runs import best_of_translate, translate_by_weights
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.context import windows_in_context
@@ -71,6 +71,7 @@ def asked(monkeypatch):
         return [text.rpartition("> ")[2].upper() for text in texts]
 
     monkeypatch.setattr(Translator, "translate", translate)
+    monkeypatch.setattr(Translator, "translate_nbest", best_of_translate)
     return seen
 
 

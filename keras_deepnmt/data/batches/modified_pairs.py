@@ -16,8 +16,11 @@ from keras_deepnmt.data.batches.aligned_terms import with_aligned_terms
 from keras_deepnmt.data.batches.batch_plan import BatchPlan
 from keras_deepnmt.data.batches.batch_transforms import BatchTransform
 from keras_deepnmt.data.batches.epoch_order import draw_bits
+from keras_deepnmt.data.context_mark import CONTEXT_MARK
+from keras_deepnmt.data.mask_symbols import mask_symbols
 from keras_deepnmt.data.pair_store import PairStore
 from keras_deepnmt.data.tags import own_tag, tagged_text, untagged_text
+from keras_deepnmt.data.terms import TERM_MARKS
 from keras_deepnmt.data.token_links import LinkStore
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.masks import UNKNOWN_ID
@@ -94,6 +97,19 @@ _CHANGES: Mapping[str, tuple[Callable | None, Callable | None]] = {
 }
 
 
+def _possible_tags(symbols, marks):
+    """The symbols that lines may have as tags of their own.
+
+    They are not `marks`, nor markup, which has a symbol that closes it.
+    """
+    return {
+        symbol
+        for symbol in set(symbols) - set(marks)
+        if not symbol.startswith("</")
+        and f"</{symbol.removeprefix('<')}" not in symbols
+    }
+
+
 class ModifiedPairs:
     """The pairs of a store, as they are and as modifiers change them.
 
@@ -106,8 +122,9 @@ class ModifiedPairs:
             one of another corpus.
         max_length: largest length of a side with its special id; pairs that
             would be longer stay as they are.
-        tags: those of the corpora; of two pairs that are merged the second
-            loses its own.
+        tags: those of the corpora. Other symbols may be tags, too, if only one
+            side of a pair begins with them. Of two pairs that are merged the
+            second loses its tag; they are not merged if their tags differ.
         links: the word alignments of the pairs, for `terms`.
 
     Attributes:
@@ -125,10 +142,14 @@ class ModifiedPairs:
         tags: Sequence[str],
         links: LinkStore | None = None,
     ):
-        self._tags = frozenset(tags)
         self.modifiers, self._links = tuple(modifiers), links
         self._store, self._tokenizers = store, tokenizers
         self._symbols = [t.user_defined_symbols for t in tokenizers]
+        marks = [CONTEXT_MARK, *TERM_MARKS, *mask_symbols(*tokenizers)]
+        self._tags = [
+            {*tags, *_possible_tags(symbols, marks)}
+            for symbols in self._symbols
+        ]
         # The rows that are not merged with the next one.
         self._stay = np.zeros(len(store), bool)
         self._stay[np.asarray(ends, "int64") - 1] = True
@@ -230,30 +251,48 @@ class ModifiedPairs:
     def _joined(self, pair, other):
         """Joins two pairs to one, with the tag of the first alone.
 
-        It stays as it is if it would change the text of the other: a symbol
-        for capitals may be for all words up to the end.
+        It stays as it is if the other has another tag, or the same source but
+        for capitals: examples of case stand after their pair.
         """
+        if any(UNKNOWN_ID in ids for ids in (*pair, *other)):
+            return pair
+        firsts, seconds = [
+            tuple(
+                tokenizer.decode([ids])[0]
+                for tokenizer, ids in zip(self._tokenizers, one, strict=True)
+            )
+            for one in (pair, other)
+        ]
+        tags = self._own_tags(firsts)
+        if self._own_tags(seconds) != tags:
+            return pair
+        first, second = (
+            untagged_text(texts[0], [tags[0]]).casefold()
+            for texts in (firsts, seconds)
+        )
+        if first == second:
+            return pair
         sides = []
-        for tokenizer, ids, more in zip(
-            self._tokenizers, pair, other, strict=True
-        ):
-            more = more[self._tag_length(tokenizer, ids, more) :]
-            joined = np.concatenate([ids, more])
-            first, second, both = tokenizer.decode([ids, more, joined])
-            if both != f"{first} {second}":
+        for number, tokenizer in enumerate(self._tokenizers):
+            rest = untagged_text(seconds[number], [tags[number]])
+            # So the text is divided when it is translated.
+            (ids,) = tokenizer.encode([f"{firsts[number]} {rest}"])
+            has_room = len(ids) <= len(pair[number]) + len(other[number])
+            if not rest or not has_room or UNKNOWN_ID in ids:
                 return pair
-            sides.append(joined)
+            sides.append(ids)
         return sides[0], sides[1]
 
-    def _tag_length(self, tokenizer, ids, others):
-        """The number of tokens of the tag that two texts begin with."""
-        names = tokenizer.pieces(others[:2])
-        for number, name in enumerate(names, start=1):
-            if name in self._tags and list(ids[:number]) == list(
-                others[:number]
-            ):
-                return number
-        return 0
+    def _own_tags(self, texts):
+        """Returns the tags that the sides of a pair begin with.
+
+        A symbol before both sides is a part of the text.
+        """
+        source, target = (
+            own_tag(text, tags)
+            for text, tags in zip(texts, self._tags, strict=True)
+        )
+        return (None, None) if source == target else (source, target)
 
     def _estimate(self, name):
         """Estimates the lengths of all rows as a modifier changes them."""
@@ -278,13 +317,18 @@ class ModifiedPairs:
             )
             for row, pair in zip(rows.tolist(), read, strict=True)
         ]
+        # The others need no room: few pairs may have links for `terms`.
+        both = [
+            (old, new)
+            for old, new in zip(read, changed, strict=True)
+            if not all(map(np.array_equal, old, new))
+        ]
+        if not both:
+            return plain.astype("uint16")
         for side in (0, 1):
-            growth = np.array(
-                [
-                    (1 + len(new[side])) / (1 + len(old[side]))
-                    for old, new in zip(read, changed, strict=True)
-                ]
-            )
+            growth = [
+                (1 + len(new[side])) / (1 + len(old[side])) for old, new in both
+            ]
             # Most of them have room, and all of them as they are.
             factor = np.quantile(growth, 0.9)
             lengths[:, side] = np.clip(

@@ -15,6 +15,7 @@ import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2 as model_pb2
 
+from keras_deepnmt.data.model_files import with_all_pieces
 from keras_deepnmt.data.preparation.pair_merging import NewPiece, PairMerger
 from keras_deepnmt.data.preparation.piece_rules import (
     NEVER_IN_PIECES,
@@ -174,7 +175,7 @@ def extended_model(proto: bytes, pieces: Iterable[NewPiece]) -> bytes:
         scores[piece.text] = float(score)
         model.pieces.add(piece=piece.text, score=float(score))
     model.trainer_spec.vocab_size = len(model.pieces)
-    return model.SerializeToString(deterministic=True)
+    return with_all_pieces(model)
 
 
 def _is_bpe(model) -> bool:
