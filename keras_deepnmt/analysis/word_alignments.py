@@ -159,8 +159,8 @@ def align_tokens(
 class MeanAttention:
     """The attention of a decoder block, the mean of its heads and the models.
 
-    The models are those of an ensemble. `layer` is the decoder block of each,
-    from 1, or `None`, as in `align_words`.
+    The models are `model`, or those of an ensemble. `layer` is the decoder
+    block of each, from 1, or `None`, as in `align_words`.
     """
 
     def __init__(self, model, layer):

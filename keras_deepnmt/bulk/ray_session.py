@@ -36,8 +36,8 @@ def ray_session(
     What is started here ends with the block, or with this process. `address` is
     `auto`, for the cluster that this machine belongs to, or `HOST:PORT` of its
     head; `None` starts Ray on this machine alone, even if it belongs to a
-    cluster. Ray may then give `num_cpus` processors to workers, or all that
-    there are.
+    cluster. On this machine alone Ray may give `num_cpus` processors to
+    workers, or all that there are.
     """
     ray = _import_ray()
     if address is None:

@@ -211,19 +211,12 @@ def run(options: Namespace) -> None:
     from keras_deepnmt.server.version_watch import VersionWatch
 
     directions = _directions(named, options.languages)
-    languages = dict(zip(named, options.languages or (), strict=False))
     metrics = Metrics()
     with open_socket(options.host, options.port) as opened:
         with library_lines_removed():
             made = {
                 name: _model(
-                    name,
-                    folder,
-                    directions[name],
-                    languages.get(name),
-                    options,
-                    limits,
-                    metrics,
+                    name, folder, directions[name], options, limits, metrics
                 )
                 for name, folder in named.items()
             }
@@ -357,15 +350,14 @@ def _directions(named, given):
     }
 
 
-def _directions_of(name, folder, given, number=None):
-    """Returns those of a model, or of one version of it."""
+def _directions_of(name, folder, given):
     from keras_deepnmt.data.directions import Direction, Directions
     from keras_deepnmt.server.served_models import (
         languages_in_name,
         pair_of_languages,
     )
 
-    known = _known_directions(folder, number)
+    known = _known_directions(folder)
     if given is not None:
         pair = pair_of_languages(given)
         tags = [one.tag for one in known if one[:2] == pair]
@@ -385,12 +377,21 @@ def _directions_of(name, folder, given, number=None):
     return [Direction(*pair, None)]
 
 
-def _known_directions(folder, number):
+def _known_directions(folder):
     """Lists those that a run or an export has recorded, each pair once.
 
     A pair that has a corpus without a tag needs none, as in `translate`;
     otherwise it has the tag of its first corpus.
     """
+    found: dict[tuple, tuple] = {}
+    for one in _recorded_directions(folder):
+        if one[:2] not in found or one.tag is None:
+            found[one[:2]] = one
+    return list(found.values())
+
+
+def _recorded_directions(folder, number=None):
+    """Lists those of a run, or of a version of an export, with all tags."""
     from keras_deepnmt.data.directions import Directions
 
     if is_export(folder):
@@ -407,11 +408,7 @@ def _known_directions(folder, number):
         from keras_deepnmt.translator.loading import read_summary
 
         described = read_summary(folder)
-    found: dict[tuple, tuple] = {}
-    for one in Directions(described.get("directions", ())).known:
-        if one[:2] not in found or one.tag is None:
-            found[one[:2]] = one
-    return list(found.values())
+    return Directions(described.get("directions", ())).known
 
 
 def _grpc_server(models, limits, keys, metrics, options):
@@ -424,13 +421,13 @@ def _grpc_server(models, limits, keys, metrics, options):
     return GrpcServer(models, limits, keys, metrics, address)
 
 
-def _model(name, folder, directions, language, options, limits, metrics):
+def _model(name, folder, directions, options, limits, metrics):
     from keras_deepnmt.server.served_models import ServedModel, Version
 
     def make_version(number):
         if is_export(folder) and not is_version(folder):
-            found = _directions_of(name, folder, language, number)
-            _check_has_directions(folder / str(number), found, directions)
+            recorded = _recorded_directions(folder, number)
+            _check_tags(folder / str(number), recorded, directions)
         return Version(
             number,
             _engine(folder, number, options),
@@ -448,21 +445,25 @@ def _model(name, folder, directions, language, options, limits, metrics):
     return ServedModel(name, directions, make_version, number)
 
 
-def _check_has_directions(version_dir, found, served):
-    """Refuses a version that needs other tags than the server writes."""
+def _check_tags(version_dir, recorded, served):
+    """Refuses a version that does not know a tag that the server writes.
 
-    def shown(directions):
-        return ", ".join(
-            f"{one.source} to {one.target} with {one.tag or 'no tag'}"
-            for one in directions
-        )
-
-    if not set(served) <= set(found):
-        raise UserError(
-            f"{version_dir}: must have the languages and tags that are "
-            f"served, {shown(served)}. Received: {shown(found)}. Start the "
-            "server again to serve these."
-        )
+    `recorded` are its directions; where there are none, it has no tags. A pair
+    of languages that is not among them has the tags of its target.
+    """
+    for direction in served:
+        same = [one for one in recorded if one[:2] == direction[:2]]
+        same = same or [one for one in recorded if one[1] == direction[1]]
+        tags = {one.tag for one in same} if recorded else {None}
+        if direction.tag not in tags:
+            listed = ", ".join(tag or "no tag" for tag in tags)
+            raise UserError(
+                f"{version_dir}: must have the tag with which the server "
+                f"translates from {direction.source} to {direction.target}, "
+                f"{direction.tag or 'none'}. Received: "
+                f"{listed or 'other languages'}. Start the server again to "
+                "serve this version."
+            )
 
 
 def _last_version(folder):

@@ -60,14 +60,17 @@ class Directions:
         """Returns the tag for translations into a language.
 
         It is also that of pairs of languages that no training corpus had.
-        `None` means that sources need none. A language with several tags is
-        refused, and so is one that the model has not learned.
+        `None` means that sources need none, as where a corpus has none. A
+        language with several tags is refused otherwise, and so is one that the
+        model has not learned.
         """
         tags = {one.tag: None for one in self.known if one.target == target}
         if len(tags) == 1:
             return next(iter(tags))
+        if None in tags:
+            return None
         if tags:
-            listed = ", ".join(str(tag or "none") for tag in tags)
+            listed = ", ".join(tags)
             raise UserError(
                 "`target_language` must have one tag in the training text. "
                 f"Received: {target}, which has several: {listed}. Give one of "

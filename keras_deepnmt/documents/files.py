@@ -80,9 +80,10 @@ def translate_document(
 
     Raises:
         UserError: if the document is damaged or not what was asked for, or an
-            argument is not for its format, or the model has not learned the
-            target language, or the output is a folder or in none that exists;
-            all before anything is translated.
+            argument is not for its format, or a model of several languages has
+            not learned the target language or has several tags for it, or the
+            output is a folder or in none that exists; all before anything is
+            translated.
         OSError: if the output cannot be written for another reason.
 
     Example:

@@ -177,7 +177,11 @@ def write_engine_folder(
     `largest_difference` of a log-probability or score, compared with this
     package, and `is_checked`, `False` where the engine is not installed.
     """
-    expected = _expected(engine, translator, sources)
+    from keras_deepnmt.xla.float32 import all_digits_of_float32
+
+    # The other engine computes them on a CPU.
+    with all_digits_of_float32():
+        expected = _expected(engine, translator, sources)
     with StagedFolder(directory) as folder:
         content = {"format": engine.format, **write(folder)}
         for side in ("source", "target"):

@@ -453,7 +453,7 @@ def _open_texts(
 
 def _bare_sentences(sources, run):
     """Takes the tags and contexts off that a run's model reads."""
-    if run.context:
+    if run.context != 0:  # it is not known of runs of earlier versions
         sources = map(without_context, sources)
     return [untagged_text(text, run.tags) for text in sources]
 

@@ -157,6 +157,8 @@ def translate_runs(
                 f"{name} and {run_dirs[0]} have different test sets, and "
                 "cannot be compared. Give one with `--source` and `--target`."
             )
+        # All scores are of the same sources, whatever tags the models know.
+        evaluation.bare_sources = evaluations[run_dirs[0]].bare_sources
     systems, scores, sentence_scores, unrecorded = {}, {}, {}, {}
 
     def keep(name, sources, hypotheses, *references):

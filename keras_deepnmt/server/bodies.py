@@ -59,8 +59,9 @@ def parsed_fields(content: bytes, kind: str, form: Any) -> dict[str, Any]:
     """Returns the fields of a body of JSON, or of a web form.
 
     `kind` is the header `Content-Type`. The fields of a web form are texts, or
-    lists of texts where one is repeated. Raises a `RequestError` if the fields
-    do not have the given form.
+    lists of texts where one is repeated, and `alternatives` is an integer.
+    Raises a `RequestError` if the fields do not have the given form, or the
+    body is of another kind.
     """
     kind = kind.partition(";")[0].strip().lower()
     if kind in ("", "application/json"):

@@ -25,6 +25,7 @@ from keras_deepnmt.serving.warm_up import warm_up_requests, write_warm_up
 from keras_deepnmt.translator.requests import refuse_one_sentence
 from keras_deepnmt.translator.results import no_probabilities
 from keras_deepnmt.version import __version__
+from keras_deepnmt.xla.float32 import all_digits_of_float32
 
 if TYPE_CHECKING:
     from keras_deepnmt.serving.serving_graph import ServingGraph
@@ -176,24 +177,6 @@ def _save(translator, folder, dtype, **search_options) -> "ServingGraph":
     return graph
 
 
-@contextmanager
-def _without_tensor_float_32() -> Iterator[None]:
-    """Lets GPUs compute all digits of float32, as the check on the CPU does.
-
-    By default TensorFlow has GPUs since Ampere round the factors of products to
-    10 bits, by more than the check allows.
-    """
-    import tensorflow as tf
-
-    config = tf.config.experimental
-    before = config.tensor_float_32_execution_enabled()
-    config.enable_tensor_float_32_execution(False)
-    try:
-        yield
-    finally:
-        config.enable_tensor_float_32_execution(before)
-
-
 def _run_golden(graph, sources):
     if not sources:
         raise ValueError(
@@ -214,7 +197,8 @@ def _run_golden(graph, sources):
     max_characters = graph.model.max_length
     if max_characters is not None:
         max_characters = max(max_characters - 2 - graph.num_tag_tokens, 0)
-    with _without_tensor_float_32():
+    # They are compared with what a CPU computes.
+    with all_digits_of_float32():
         records = golden_records(
             sources,
             graph.num_beams,

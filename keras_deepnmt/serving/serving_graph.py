@@ -536,9 +536,8 @@ def _without_lone_tags(ids, tags):
         tf.reduce_all(first[:, None] == tf.constant(tags, ids.dtype), axis=-1),
         axis=-1,
     )
-    rows = ids.to_tensor(PADDING_ID)
-    is_kept = (rows != PADDING_ID) & ~is_alone[:, None]
-    return tf.ragged.boolean_mask(rows, is_kept)
+    lengths = tf.where(is_alone, 0, ids.row_lengths())
+    return tf.RaggedTensor.from_tensor(ids.to_tensor(PADDING_ID), lengths)
 
 
 def _shorter_context(ids, most, mark, first):

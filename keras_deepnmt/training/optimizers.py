@@ -5,6 +5,7 @@ from numbers import Real
 
 import keras
 
+from keras_deepnmt.training.schedules import WarmUp
 from keras_deepnmt.training.weight_average import WeightAverage
 
 
@@ -52,6 +53,8 @@ class RateFactor:
         self.rate_factor = self.add_variable(
             (), "ones", aggregation="only_first_replica", name="rate_factor"
         )
+        # Keras has no public name for a schedule.
+        self._given_rate = {**first, **kwargs}.get("learning_rate")
 
     @property
     def learning_rate(self):
@@ -60,6 +63,15 @@ class RateFactor:
     @learning_rate.setter
     def learning_rate(self, learning_rate):
         keras.optimizers.Optimizer.learning_rate.fset(self, learning_rate)
+        self._given_rate = learning_rate
+
+    @property
+    def rate_after_warm_up(self):
+        """The learning rate, as if the rise of a `WarmUp` were over."""
+        if not isinstance(self._given_rate, WarmUp):
+            return self.learning_rate
+        rate = self._given_rate.schedule(self.iterations)
+        return self.rate_factor * keras.ops.cast(rate, "float32")
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")

@@ -4,8 +4,6 @@ import math
 
 import keras
 
-from keras_deepnmt.training.schedules import WarmUp
-
 # A rate in float32 may differ by this fraction from one in Python.
 _ROUNDING = 1e-6
 
@@ -131,7 +129,8 @@ class DivideOnPlateau(keras.callbacks.Callback):
     def reason(self):
         if not self.num_divisions:
             return None
-        rate = self._rate_after_warmup()
+        rate = self._optimizer().rate_after_warm_up
+        rate = float(keras.ops.convert_to_numpy(rate))
         if rate >= self.minimum * (1 - _ROUNDING):
             return None
         return (
@@ -143,18 +142,6 @@ class DivideOnPlateau(keras.callbacks.Callback):
     def _stop_under_minimum(self):
         if self.reason is not None:
             self.model.stop_training = True
-
-    def _rate_after_warmup(self):
-        """The present rate, but as if the warm-up were over."""
-        optimizer = self._optimizer()
-        rate = optimizer.learning_rate
-        given = optimizer.get_config()["learning_rate"]  # a dict or a number
-        if isinstance(given, dict):
-            schedule = keras.optimizers.schedules.deserialize(given)
-            if isinstance(schedule, WarmUp):
-                rate = schedule.schedule(optimizer.iterations)
-                rate = optimizer.rate_factor * keras.ops.cast(rate, "float32")
-        return float(keras.ops.convert_to_numpy(rate))
 
     def _set_factor(self):
         factor = self._first_factor * self.divide_by**-self.num_divisions

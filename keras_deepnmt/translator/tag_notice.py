@@ -12,7 +12,7 @@ class TagNotice:
     """Compares sources with the tags of a model's training text.
 
     `tags` are those of the training corpora, with `None` where a corpus has
-    none: then sources need no tag. The attribute has them without `None`.
+    none: then sources need no tag. The attribute `tags` has no `None`.
     """
 
     def __init__(self, tags: Sequence[str | None] = ()):

@@ -101,9 +101,10 @@ class Translator(SearchOptionAttributes, BatchLimitAttributes):
             search then begins with the tag, which is among the `ids` of a
             hypothesis and has a part in its scores, but is not in its text.
         training_tags: tags of the training corpora, with `None` for one
-            without. With them a source without a tag is warned of; with
-            `tag_side="target"` a source may begin with one of them, which is
-            taken off. Defaults to none.
+            without. With them a source without a tag is warned of, and one of
+            them before nothing is an empty source; with `tag_side="target"` a
+            source may begin with one of them, which is taken off. Defaults to
+            none.
         **search_options: fields of `decoding.SearchOptions`, such as
             `num_beams=4`, that replace those of `options`. Each field is an
             attribute of the translator as well.

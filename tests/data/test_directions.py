@@ -171,9 +171,16 @@ def test_the_directions_of_a_model_choose_its_tag(tmp_path):
         directions.tag_of("fr")
     single = Directions([{"source": "en", "target": "de", "tag": None}])
     assert single.tag_of("de") is None
-    polite = [{"source": "en", "target": "de", "tag": t} for t in ("<a>", None)]
-    with pytest.raises(UserError, match="has several: <a>, none"):
-        Directions(polite).tag_of("de")
+
+    def of_tags(*tags):
+        return Directions(
+            {"source": "en", "target": "de", "tag": tag} for tag in tags
+        )
+
+    # That of tagged back-translations is not for other texts.
+    assert of_tags("<bt>", None).tag_of("de") is None
+    with pytest.raises(UserError, match="has several: <a>, <b>. Give"):
+        of_tags("<a>", "<b>").tag_of("de")
     with pytest.raises(UserError, match="knows its languages"):
         Directions().tag_of("de")
 

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
+import tensorflow as tf
 
+from keras_deepnmt.exchange import engine_folders
 from keras_deepnmt.exchange.engine_folders import ENGINES
 
 
@@ -53,3 +55,18 @@ def test_lines_are_those_of_the_command(run):
     message = r"^standard input, line 2: not UTF-8 \(byte 2 of the line is 0xff"
     with pytest.raises(SystemExit, match=message):
         run(b"a\nb\xff\n")
+
+
+def test_expected_numbers_have_all_digits_on_a_gpu(monkeypatch, tmp_path):
+    """They are compared with what an engine computes on a CPU."""
+    is_rounded = tf.config.experimental.tensor_float_32_execution_enabled
+
+    def expected(*given):
+        found.append(is_rounded())
+        raise KeyboardInterrupt
+
+    found = [is_rounded()]
+    monkeypatch.setattr(engine_folders, "_expected", expected)
+    with pytest.raises(KeyboardInterrupt):
+        engine_folders.write_engine_folder(None, None, tmp_path, None)
+    assert [*found, is_rounded()] == [True, False, True]

@@ -106,7 +106,7 @@ def test_a_version_that_needs_other_tags_is_refused(
     export(1, tagged)
     found = serve._directions({"mine": tmp_path}, language and [language])
     model = serve._model(
-        *("mine", tmp_path, found["mine"], language),
+        *("mine", tmp_path, found["mine"]),
         SimpleNamespace(wait_ms=1),
         RequestLimits(),
         Metrics(),
@@ -119,10 +119,13 @@ def test_a_version_that_needs_other_tags_is_refused(
         watch._look(model, tmp_path)
     [(event, fields)] = events
     assert event == "version_failed" and fields["version"] == 2
-    assert "served, en to de with <2de>." in fields["reason"]
-    assert "Received: en to de with no tag. Start the" in fields["reason"]
+    assert "from en to de, <2de>. Received: no tag. Start" in fields["reason"]
     assert model.current.number == 1
     export(3, Direction("de", "en", "<2en>"), tagged)
     watch._look(model, tmp_path)
-    assert events[1][0] == "version" and model.current.number == 3
+    # Another tag of the same languages changes nothing for those who use one.
+    export(4, Direction("en", "de", "<law>"), tagged)
+    watch._look(model, tmp_path)
+    assert [event for event, _ in events[1:]] == ["version"] * 2
+    assert model.current.number == 4
     model.current.queue.close()

@@ -25,6 +25,13 @@ def model_with(schedule):
     return model
 
 
+class Half(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule of a user, which nobody can make again from a name."""
+
+    def __call__(self, step):
+        return 0.5
+
+
 @pytest.fixture(scope="module")
 def model():
     return model_with(Constant(0.25))
@@ -172,3 +179,19 @@ def test_refuses_what_cannot_work(model):
     plain.compile("sgd", "mse")
     with pytest.raises(ValueError, match="Received: SGD. Use Adam"):
         rates(plain, DivideOnPlateau(), [1.0])
+
+
+@pytest.mark.parametrize("schedule", [Half(), WarmUp(Half(), 10)])
+def test_any_schedule_composes(schedule):
+    callback = DivideOnPlateau(2, 0.2, history=[])
+    model = model_with(schedule)
+    assert len(rates(model, callback, [1.0, 2.0, 3.0, 4.0])) == 3
+    assert "0.125, is below" in callback.reason
+
+
+def test_a_rate_that_is_set_later_is_compared():
+    callback = DivideOnPlateau(2, 0.2, history=[])
+    model = model_with(WarmUp(Half(), 10))
+    model.optimizer.learning_rate = Constant(0.3)
+    assert len(rates(model, callback, [1.0, 2.0])) == 2
+    assert "0.15, is below" in callback.reason

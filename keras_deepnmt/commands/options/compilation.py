@@ -63,10 +63,10 @@ class LazilyCompiled:
     """Gives a translator that is compiled only when the input is long.
 
     For the first texts it compiles as few shapes as possible. Most inputs end
-    with them. `compiled` is `True` to always use the compiled translator,
-    `False` for never, and `None` to use plain graphs for the first
-    `tuned.FEW_TOKENS` tokens. The attribute `compiled` is the compiled
-    translator.
+    with them. The argument `compiled` is `True` to always use the compiled
+    translator, `False` for never, and `None` to use plain graphs for the first
+    `tuned.FEW_TOKENS` tokens, except on JAX, which has none. The attribute
+    `compiled` is the compiled translator.
     """
 
     def __init__(self, translator: "Translator", compiled: bool | None):

@@ -75,7 +75,8 @@ class OutputFolder:
     def is_finished(self, shard: Shard) -> bool:
         """Whether a file has been translated.
 
-        Refuses a file that was changed since then, or whose translation was.
+        Refuses one whose size has changed since then, or that of whose
+        translation has.
         """
         if not shard.output.exists():
             return False

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from keras_deepnmt.files import as_line
+from keras_deepnmt.files import as_cell
 
 if TYPE_CHECKING:
     from keras_deepnmt.evaluation import AnnotatedSentence
@@ -260,7 +260,7 @@ def differences(text: "TestTranslations") -> Iterator[list[str]]:
             *(f"{values[row]:.1f}" for values in scores),
             f"{changes[row]:+.1f}",
             # A tab would start another column, and a line end another row.
-            *(as_line(" ".join(line.split("\t"))) for line in texts),
+            *(as_cell(line) for line in texts),
         ]
 
 
