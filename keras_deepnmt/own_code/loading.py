@@ -317,7 +317,9 @@ def _register(code, module, before, together):
         if other is None or other is value or not is_own(value, module):
             continue
         owner = getattr(other, "__module__", "")
-        if owner.partition(".")[0] == "keras_deepnmt" or owner in together:
+        # An earlier version of the same file may be replaced.
+        is_taken = owner in together and owner != code.name
+        if is_taken or owner.partition(".")[0] == "keras_deepnmt":
             raise UserError(
                 f"{_shown(code.path)}: the class {value.__name__} must not be "
                 f'registered with Keras as "{name}", which is '
