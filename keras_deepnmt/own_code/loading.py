@@ -28,6 +28,8 @@ _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
 # The modules of the files that each was run after, which it may have imported.
 _helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
+# Where files may register names besides with Keras.
+registries: list[dict[str, Any]] = []
 _warned: set[str] = set()
 # What Keras adds to the message of an error in a layer.
 _KERAS_FRAME = re.compile(
@@ -111,6 +113,29 @@ def use_code(entries: Iterable[str]) -> None:
         _load(code, codes, helpers)
         helpers[code.name] = _loaded[code.name][1]
     _latest[:] = codes
+
+
+@contextlib.contextmanager
+def code_of_another_model() -> Iterator[None]:
+    """Loads another model within the block; names mean the same after it.
+
+    That model may have files of the same names. Those that were in use are not
+    run again after it, since objects of their classes may exist already.
+    """
+    latest, loaded, helpers = list(_latest), dict(_loaded), dict(_helpers)
+    names = [
+        (registry, dict(registry)) for registry in (_registered(), *registries)
+    ]
+    try:
+        yield
+    finally:
+        for name, entry in loaded.items():
+            _note(name, entry)
+            sys.modules[name] = entry[1]
+        _helpers.update(helpers)
+        _latest[:] = latest
+        for registry, before in names:
+            registry.update(before)
 
 
 def preferred(entry: str) -> CodeFile | None:

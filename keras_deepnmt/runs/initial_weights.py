@@ -13,6 +13,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.own_code.loading import code_of_another_model
 from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
 from keras_deepnmt.runs.build import build_model
 from keras_deepnmt.runs.checkpoints import build_with_weights, load_model
@@ -348,11 +349,12 @@ def copy_initial_weights(
                 strict=True,
             )
         ]
-    other = (
-        load_model(folder)
-        if is_preset_folder(folder)
-        else build_with_weights(RunFolder(folder).recipe(), sizes, file)
-    )
+    with code_of_another_model():
+        other = (
+            load_model(folder)
+            if is_preset_folder(folder)
+            else build_with_weights(RunFolder(folder).recipe(), sizes, file)
+        )
     if parts is None:
         report = copy_shared_weights(other, model)
     else:
