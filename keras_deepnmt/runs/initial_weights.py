@@ -256,8 +256,9 @@ def _arguments(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
     """Finds the weights that `training.initialize_from` names.
 
-    A finished run gives its final model, an unfinished one the weights of its
-    newest undamaged checkpoint, and a preset folder those that it holds.
+    A finished run gives its final model, one that is unfinished or trains again
+    the weights of its newest undamaged checkpoint, and a preset folder those
+    that it holds.
     Returns a dict of the other run's name, `"run"`, the file of its weights,
     `"weights"`, and that file's hash, `"weights_sha256"`. If the data have the
     other run's tokenizers with more pieces, `"tokenizer"` has the hashes of
@@ -297,7 +298,7 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
         )
     if preset is not None:
         file = preset.weights_file
-    elif run.run_file.is_file():
+    elif run.is_finished():
         file = run.model_dir / WEIGHTS_FILE
     else:
         step = run.checkpoints().latest()
