@@ -15,40 +15,10 @@ from keras_deepnmt.evaluation.own_metrics import direction
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import CHANGES
 from keras_deepnmt.runs.scores_file import with_defaults
+from keras_deepnmt.zoo import everything
+from keras_deepnmt.zoo.papers import papers
 from keras_deepnmt.zoo.registry import get_preset
 
-# Title and address of each paper that a preset can name.
-PUBLICATIONS = {
-    "Vaswani et al. (2017)": (
-        "Attention Is All You Need",
-        "https://arxiv.org/abs/1706.03762",
-    ),
-    "Gehring et al. (2017)": (
-        "Convolutional Sequence to Sequence Learning",
-        "https://arxiv.org/abs/1705.03122",
-    ),
-    "Shen et al. (2018)": (
-        "Dense Information Flow for Neural Machine Translation",
-        "https://arxiv.org/abs/1806.00722",
-    ),
-    "Dou et al. (2018)": (
-        "Exploiting Deep Representations for Neural Machine Translation",
-        "https://arxiv.org/abs/1810.10181",
-    ),
-    "Song et al. (2018)": (
-        "Hybrid Self-Attention Network for Machine Translation",
-        "https://arxiv.org/abs/1811.00253",
-    ),
-    "Weissenborn et al. (2019)": (
-        "Contextualized Role Interaction for Neural Machine Translation",
-        "https://openreview.net/forum?id=ryx3_iAcY7",
-    ),
-    "Liu et al. (2021)": (
-        "Understanding and Improving Encoder Layer Fusion in "
-        "Sequence-to-Sequence Learning",
-        "https://arxiv.org/abs/2012.14768",
-    ),
-}
 # The names of the scores in Hugging Face's list of metrics.
 _METRICS = {"bleu": "sacrebleu", "chrf": "chrf", "ter": "ter"}
 _ASK = "**For the author of this card to fill in:**"
@@ -76,10 +46,10 @@ def model_card(
     preset folder. `max_source_length` counts the tokens of the longest source
     that the model reads, the end included; `None` is no limit.
     """
-    papers = _papers(recipe.model.preset)
+    described = _papers(recipe.model.preset)
     sections = [
-        _front_matter(recipe, summary, papers),
-        _introduction(recipe, summary, papers),
+        _front_matter(recipe, summary, described),
+        _introduction(recipe, summary, described),
         _use(recipe, model_class, folder),
         _intended_use(recipe),
         _limits(recipe, summary, max_source_length),
@@ -88,34 +58,32 @@ def model_card(
         _training(recipe, summary),
         _data(recipe),
         _license(),
-        _citation(papers),
+        _citation(described),
     ]
     return "\n".join(section for section in sections if section)
 
 
 def _papers(preset):
-    """Returns the papers of a preset: `(authors, title, address)` each."""
+    """Returns the papers of a preset; one of the user may have none."""
     try:
-        paper = getattr(get_preset(preset), "paper", None)
+        name = getattr(get_preset(preset), "paper", None)
     except ValueError:  # a preset that is no longer registered
         return []
-    names = list(PUBLICATIONS) if paper == "all papers" else [paper]
-    return [
-        (name, *PUBLICATIONS[name]) for name in names if name in PUBLICATIONS
-    ]
+    names = everything.PAPERS if name == "all papers" else (name,)
+    return [paper for paper in papers() if paper.name in names]
 
 
 def _languages(recipe):
     return [recipe.data.source_language, recipe.data.target_language]
 
 
-def _front_matter(recipe, summary, papers):
+def _front_matter(recipe, summary, described):
     tags = ["translation", "machine-translation", "keras", "keras-hub"]
     tags.append(recipe.model.preset)
     tags += [
-        f"arxiv:{address.rpartition('/')[2]}"
-        for _, _, address in papers
-        if "arxiv.org" in address
+        f"arxiv:{paper.address.rpartition('/')[2]}"
+        for paper in described
+        if "arxiv.org" in paper.address
     ]
     content = {
         "library_name": "keras_deepnmt",
@@ -156,16 +124,16 @@ def _result(row):
     }
 
 
-def _introduction(recipe, summary, papers):
+def _introduction(recipe, summary, described):
     source, target = _languages(recipe)
     direction = f" from `{source}` to `{target}`" if source and target else ""
     of_papers = ", ".join(
-        f"[{authors}: {title}]({address})" for authors, title, address in papers
+        f"[{paper.name}: {paper.title}]({paper.address})" for paper in described
     )
-    described = f", after {of_papers}" if papers else ""
+    after = f", after {of_papers}" if described else ""
     return (
         f"# {summary['name']}\n\nTranslates{direction}. The model is the "
-        f"preset `{recipe.model.preset}` of keras_deepnmt{described}, with "
+        f"preset `{recipe.model.preset}` of keras_deepnmt{after}, with "
         f"{summary['parameters']:,} parameters.\n"
     )
 
@@ -443,12 +411,12 @@ at the top. It depends on the terms of the training data.
 """
 
 
-def _citation(papers):
-    if not papers:
+def _citation(described):
+    if not described:
         return ""
     lines = "\n".join(
-        f"- {authors}. [{title}]({address})."
-        for authors, title, address in papers
+        f"- {paper.name}. [{paper.title}]({paper.address})."
+        for paper in described
     )
     return f"## Citation\n\n{lines}\n"
 
