@@ -3,11 +3,13 @@
 import json
 import math
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from keras_deepnmt.data.directions import Direction, Directions
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
@@ -47,11 +49,12 @@ def model_card(
     that the model reads, the end included; `None` is no limit.
     """
     described = _papers(recipe.model.preset)
+    directions = _directions(recipe, summary)
     sections = [
-        _front_matter(recipe, summary, described),
-        _introduction(recipe, summary, described),
-        _use(recipe, model_class, folder),
-        _intended_use(recipe),
+        _front_matter(recipe, summary, described, directions),
+        _introduction(recipe, summary, described, directions),
+        _use(directions, model_class, folder),
+        _intended_use(recipe, directions),
         _limits(recipe, summary, max_source_length),
         _scores(summary),
         _examples(summary),
@@ -73,11 +76,42 @@ def _papers(preset):
     return [paper for paper in papers() if paper.name in names]
 
 
-def _languages(recipe):
-    return [recipe.data.source_language, recipe.data.target_language]
+def _directions(recipe, summary):
+    """Returns the directions of the training text, at least one."""
+    found = [Direction(**one) for one in summary.get("directions", ())]
+    # Runs of earlier versions record none.
+    return found or [Direction(*recipe.data.languages, None)]
 
 
-def _front_matter(recipe, summary, described):
+def _described_directions(directions):
+    """Names the languages and the tag of each direction, after a space."""
+    described = []
+    for source, target, tag in directions:
+        text = f" from `{source}` to `{target}`" if source and target else ""
+        text += f" with the tag `{tag}`" if tag else ""
+        described += [text] if text else []
+    return ",".join(described)
+
+
+def _example_direction(directions):
+    """Chooses a direction for examples; returns it with what it is chosen by.
+
+    That is the name of an argument of `Translator.load` and its value, or
+    `None` if it needs none. A direction without a tag comes first: the others
+    may be those of tagged back-translations.
+    """
+    chosen = min(directions, key=lambda one: one.tag is not None)
+    known = Directions(one._asdict() for one in directions)
+    if chosen.tag is None and len(known.targets) < 2:
+        return chosen, None
+    try:
+        known.tag_of(chosen.target)
+    except UserError:  # a language with several tags, or one that is not known
+        return chosen, chosen.tag and ("tag", chosen.tag)
+    return chosen, ("target_language", chosen.target)
+
+
+def _front_matter(recipe, summary, described, directions):
     tags = ["translation", "machine-translation", "keras", "keras-hub"]
     tags.append(recipe.model.preset)
     tags += [
@@ -85,10 +119,11 @@ def _front_matter(recipe, summary, described):
         for paper in described
         if "arxiv.org" in paper.address
     ]
+    languages = [name for one in directions for name in one[:2] if name]
     content = {
         "library_name": "keras_deepnmt",
         "pipeline_tag": "translation",
-        "language": [name for name in _languages(recipe) if name],
+        "language": list(dict.fromkeys(languages)),
         "tags": tags,
         "metrics": sorted(
             {_METRICS.get(m, m) for r in summary["scores"] for m in r["scores"]}
@@ -124,23 +159,28 @@ def _result(row):
     }
 
 
-def _introduction(recipe, summary, described):
-    source, target = _languages(recipe)
-    direction = f" from `{source}` to `{target}`" if source and target else ""
+def _introduction(recipe, summary, described, directions):
     of_papers = ", ".join(
         f"[{paper.name}: {paper.title}]({paper.address})" for paper in described
     )
     after = f", after {of_papers}" if described else ""
     return (
-        f"# {summary['name']}\n\nTranslates{direction}. The model is the "
-        f"preset `{recipe.model.preset}` of keras_deepnmt{after}, with "
+        f"# {summary['name']}\n\nTranslates"
+        f"{_described_directions(directions)}. The model is the preset "
+        f" `{recipe.model.preset}` of keras_deepnmt{after}, with "
         f"{summary['parameters']:,} parameters.\n"
     )
 
 
-def _use(recipe, model_class, folder):
-    language = recipe.data.source_language
+def _use(directions, model_class, folder):
+    direction, choice = _example_direction(directions)
+    language = direction.source
     text = f"A sentence in {language}." if language else "A sentence."
+    argument = option = ""
+    if choice is not None:
+        name, value = choice
+        argument = f", {name}={json.dumps(value, ensure_ascii=False)}"
+        option = f" --{name.replace('_', '-')} {shlex.quote(value)}"
     return f"""\
 ## Use
 
@@ -150,7 +190,7 @@ tokenizers and the search options. With keras_deepnmt installed:
 ```python
 from keras_deepnmt import Translator
 
-translator = Translator.load("{folder}")
+translator = Translator.load("{folder}"{argument})
 print(translator.translate(["{text}"]))
 ```
 
@@ -165,15 +205,15 @@ model = keras_deepnmt.models.{model_class}.from_preset("{folder}")
 On the command line, to translate, and to fine-tune the model on other text:
 
 ```bash
-deepnmt translate {folder} < source.txt > translations.txt
+deepnmt translate {folder}{option} < source.txt > translations.txt
 deepnmt train my.yaml --from-preset {folder}
 ```
 """
 
 
-def _intended_use(recipe):
-    source, target = _languages(recipe)
-    direction = f", from `{source}` to `{target}`" if source and target else ""
+def _intended_use(recipe, directions):
+    direction = _described_directions(directions)
+    direction = f",{direction}" if direction else ""
     names = dict.fromkeys(
         f"`{corpus['name']}`"
         for corpus in recipe.resolved.get("corpora", [])
