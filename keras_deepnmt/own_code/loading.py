@@ -29,7 +29,7 @@ _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
 _helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
 # Where files may register names besides with Keras.
-registries: list[dict[str, Any]] = []
+_registries: list[dict[str, Any]] = []
 _warned: set[str] = set()
 # What Keras adds to the message of an error in a layer.
 _KERAS_FRAME = re.compile(
@@ -124,7 +124,7 @@ def code_of_another_model() -> Iterator[None]:
     """
     latest, loaded, helpers = list(_latest), dict(_loaded), dict(_helpers)
     names = [
-        (registry, dict(registry)) for registry in (_registered(), *registries)
+        (registry, dict(registry)) for registry in (_registered(), *_registries)
     ]
     try:
         yield
@@ -136,6 +136,12 @@ def code_of_another_model() -> Iterator[None]:
         _latest[:] = latest
         for registry, before in names:
             registry.update(before)
+
+
+def new_registry() -> dict[str, Any]:
+    """Returns a dict in which files of the user may register names."""
+    _registries.append({})
+    return _registries[-1]
 
 
 def preferred(entry: str) -> CodeFile | None:

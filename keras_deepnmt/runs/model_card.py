@@ -72,7 +72,7 @@ def _papers(preset):
         name = getattr(get_preset(preset), "paper", None)
     except ValueError:  # a preset that is no longer registered
         return []
-    names = everything.PAPERS if name == "all papers" else (name,)
+    names = everything.NAMES_OF_PAPERS if name == "all papers" else (name,)
     return [paper for paper in papers() if paper.name in names]
 
 

@@ -14,7 +14,7 @@ from keras_deepnmt.zoo.role_interaction import both_sides
 from keras_deepnmt.zoo.transformer import tiny
 
 # Those of the model and of the layers below.
-PAPERS = (
+NAMES_OF_PAPERS = (
     "Vaswani et al. (2017)",
     "Dou et al. (2018)",
     "Song et al. (2018)",

@@ -12,6 +12,7 @@ import keras
 import pytest
 from own_code_process import new_process
 
+from keras_deepnmt import losses
 from keras_deepnmt.losses import get_loss
 from keras_deepnmt.own_code.loading import (
     allow_code,
@@ -78,6 +79,8 @@ def made(versions, recipe_file, prepared_dir):
         new_process(versions / "home", versions),
         pytest.MonkeyPatch.context() as patch,
     ):
+        # `focal` is no loss of later files.
+        patch.setattr(losses, "_LOSSES", dict(losses._LOSSES))
         patch.setattr(Translator, "translate", lambda self, texts: list(texts))
         recipe = load_recipe(recipe_file, changes("1"))
         train(recipe, "other", prepared_dir=prepared_dir, quiet=True)
