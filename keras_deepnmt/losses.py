@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keras_deepnmt.masks import padding_mask
+from keras_deepnmt.own_code.loading import new_registry
 from keras_deepnmt.own_code.lookup import find_own, make_own, own_names
 from keras_deepnmt.suggestions import did_you_mean
 
-_LOSSES = {}
+_LOSSES = new_registry()
 
 
 @keras.saving.register_keras_serializable(package="keras_deepnmt")

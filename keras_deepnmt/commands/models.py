@@ -54,8 +54,9 @@ def add_options(parser: VerbParser) -> None:
         "--trained",
         action="store_true",
         help="List the trained models that come with the package instead: BLEU "
-        "and chrF on their test sets, size, license and card. Every command "
-        "that takes a run folder takes their names.",
+        "and chrF on their test sets, size, license and card. Commands that "
+        "need no checkpoints of a run take their names in place of a run "
+        "folder.",
     )
     parser.add_argument(
         "--json",

@@ -28,6 +28,8 @@ _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
 # The modules of the files that each was run after, which it may have imported.
 _helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
+# Where files may register names besides with Keras.
+_registries: list[dict[str, Any]] = []
 _warned: set[str] = set()
 # What Keras adds to the message of an error in a layer.
 _KERAS_FRAME = re.compile(
@@ -111,6 +113,35 @@ def use_code(entries: Iterable[str]) -> None:
         _load(code, codes, helpers)
         helpers[code.name] = _loaded[code.name][1]
     _latest[:] = codes
+
+
+@contextlib.contextmanager
+def code_of_another_model() -> Iterator[None]:
+    """Loads another model within the block; names mean the same after it.
+
+    That model may have files of the same names. Those that were in use are not
+    run again after it, since objects of their classes may exist already.
+    """
+    latest, loaded, helpers = list(_latest), dict(_loaded), dict(_helpers)
+    names = [
+        (registry, dict(registry)) for registry in (_registered(), *_registries)
+    ]
+    try:
+        yield
+    finally:
+        for name, entry in loaded.items():
+            _note(name, entry)
+            sys.modules[name] = entry[1]
+        _helpers.update(helpers)
+        _latest[:] = latest
+        for registry, before in names:
+            registry.update(before)
+
+
+def new_registry() -> dict[str, Any]:
+    """Returns a dict in which files of the user may register names."""
+    _registries.append({})
+    return _registries[-1]
 
 
 def preferred(entry: str) -> CodeFile | None:
@@ -317,7 +348,9 @@ def _register(code, module, before, together):
         if other is None or other is value or not is_own(value, module):
             continue
         owner = getattr(other, "__module__", "")
-        if owner.partition(".")[0] == "keras_deepnmt" or owner in together:
+        # An earlier version of the same file may be replaced.
+        is_taken = owner in together and owner != code.name
+        if is_taken or owner.partition(".")[0] == "keras_deepnmt":
             raise UserError(
                 f"{_shown(code.path)}: the class {value.__name__} must not be "
                 f'registered with Keras as "{name}", which is '

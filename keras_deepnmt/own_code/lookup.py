@@ -30,7 +30,7 @@ def find_own(
         found = [(place, _attribute(place, last, name))]
     else:
         found = _of_name(name, latest_modules())
-        # For example, a teacher that has code of its own was loaded since.
+        # For example, another run that has code of its own was loaded since.
         found = found or _of_name(name, all_modules())
     if not found:
         return None

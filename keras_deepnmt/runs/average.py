@@ -9,7 +9,7 @@ from keras_deepnmt.files import StagedFolder, copy_folder, write_json
 from keras_deepnmt.runs.checkpoints import average_checkpoints
 from keras_deepnmt.runs.run_code import copy_code
 from keras_deepnmt.runs.run_folder import RunFolder
-from keras_deepnmt.translator.loading import read_run
+from keras_deepnmt.translator.loading import is_preset_folder, read_run
 from keras_deepnmt.weights_files import check_room
 
 
@@ -38,8 +38,8 @@ def average(
     Raises:
         ValueError: unless one of `last` and `best` is given.
         UserError: if the run is not finished, damaged or trains further, has
-            fewer checkpoints, the output exists, a file to copy is a link, or
-            the disk is full.
+            fewer checkpoints or is a preset folder, the output exists, a file
+            to copy is a link, or the disk is full.
 
     Example:
     >>> average("runs/demo", "runs/demo-mean5", last=5)["averaged_steps"]
@@ -51,9 +51,14 @@ def average(
             f"Received: last={last}, best={best}"
         )
     kind, number = ("last", last) if best is None else ("best", best)
-    run = RunFolder(run_dir)
+    run = RunFolder.find(run_dir)
+    if is_preset_folder(run.directory):
+        raise UserError(
+            f"{run.directory}: is a preset folder, which has no checkpoints. "
+            "Give the run folder."
+        )
     # With the check of the files that are copied.
-    summary = read_run(run_dir).summary
+    summary = read_run(run.directory).summary
     run.refuse_links()
     if Path(output_dir).exists():
         raise UserError(f"{output_dir}: exists already. Give a new folder.")
@@ -84,8 +89,6 @@ def average(
 
 def _check_finished(run):
     """Refuses a run whose `run.json` is that of an earlier training."""
-    # A preset folder has no recipe, and is refused for that.
-    run.recipe()
     if not run.is_finished():
         raise UserError(
             f"{run.directory}: must be a finished run. Received: one that was "

@@ -13,6 +13,7 @@ from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.data.tokenizers import Tokenizer
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import WEIGHTS_FILE, file_sha256
+from keras_deepnmt.own_code.loading import code_of_another_model
 from keras_deepnmt.recipes.schema import ModelRecipe, Recipe
 from keras_deepnmt.runs.build import build_model
 from keras_deepnmt.runs.checkpoints import build_with_weights, load_model
@@ -255,8 +256,9 @@ def _arguments(config: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
     """Finds the weights that `training.initialize_from` names.
 
-    A finished run gives its final model, an unfinished one the weights of its
-    newest undamaged checkpoint, and a preset folder those that it holds.
+    A finished run gives its final model, one that is unfinished or trains again
+    the weights of its newest undamaged checkpoint, and a preset folder those
+    that it holds.
     Returns a dict of the other run's name, `"run"`, the file of its weights,
     `"weights"`, and that file's hash, `"weights_sha256"`. If the data have the
     other run's tokenizers with more pieces, `"tokenizer"` has the hashes of
@@ -296,7 +298,7 @@ def find_initial_weights(recipe: Recipe, data: PreparedData) -> dict[str, str]:
         )
     if preset is not None:
         file = preset.weights_file
-    elif run.run_file.is_file():
+    elif run.is_finished():
         file = run.model_dir / WEIGHTS_FILE
     else:
         step = run.checkpoints().latest()
@@ -348,11 +350,12 @@ def copy_initial_weights(
                 strict=True,
             )
         ]
-    other = (
-        load_model(folder)
-        if is_preset_folder(folder)
-        else build_with_weights(RunFolder(folder).recipe(), sizes, file)
-    )
+    with code_of_another_model():
+        other = (
+            load_model(folder)
+            if is_preset_folder(folder)
+            else build_with_weights(RunFolder(folder).recipe(), sizes, file)
+        )
     if parts is None:
         report = copy_shared_weights(other, model)
     else:

@@ -3,11 +3,13 @@
 import json
 import math
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from keras_deepnmt.data.directions import Direction, Directions
 from keras_deepnmt.data.known_corpora.finding import find_named_corpus
 from keras_deepnmt.data.known_corpora.sources import DemoFile
 from keras_deepnmt.errors import UserError
@@ -15,40 +17,10 @@ from keras_deepnmt.evaluation.own_metrics import direction
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.runs.changes import CHANGES
 from keras_deepnmt.runs.scores_file import with_defaults
+from keras_deepnmt.zoo import everything
+from keras_deepnmt.zoo.papers import papers
 from keras_deepnmt.zoo.registry import get_preset
 
-# Title and address of each paper that a preset can name.
-PUBLICATIONS = {
-    "Vaswani et al. (2017)": (
-        "Attention Is All You Need",
-        "https://arxiv.org/abs/1706.03762",
-    ),
-    "Gehring et al. (2017)": (
-        "Convolutional Sequence to Sequence Learning",
-        "https://arxiv.org/abs/1705.03122",
-    ),
-    "Shen et al. (2018)": (
-        "Dense Information Flow for Neural Machine Translation",
-        "https://arxiv.org/abs/1806.00722",
-    ),
-    "Dou et al. (2018)": (
-        "Exploiting Deep Representations for Neural Machine Translation",
-        "https://arxiv.org/abs/1810.10181",
-    ),
-    "Song et al. (2018)": (
-        "Hybrid Self-Attention Network for Machine Translation",
-        "https://arxiv.org/abs/1811.00253",
-    ),
-    "Weissenborn et al. (2019)": (
-        "Contextualized Role Interaction for Neural Machine Translation",
-        "https://openreview.net/forum?id=ryx3_iAcY7",
-    ),
-    "Liu et al. (2021)": (
-        "Understanding and Improving Encoder Layer Fusion in "
-        "Sequence-to-Sequence Learning",
-        "https://arxiv.org/abs/2012.14768",
-    ),
-}
 # The names of the scores in Hugging Face's list of metrics.
 _METRICS = {"bleu": "sacrebleu", "chrf": "chrf", "ter": "ter"}
 _ASK = "**For the author of this card to fill in:**"
@@ -76,51 +48,82 @@ def model_card(
     preset folder. `max_source_length` counts the tokens of the longest source
     that the model reads, the end included; `None` is no limit.
     """
-    papers = _papers(recipe.model.preset)
+    described = _papers(recipe.model.preset)
+    directions = _directions(recipe, summary)
     sections = [
-        _front_matter(recipe, summary, papers),
-        _introduction(recipe, summary, papers),
-        _use(recipe, model_class, folder),
-        _intended_use(recipe),
+        _front_matter(recipe, summary, described, directions),
+        _introduction(recipe, summary, described, directions),
+        _use(directions, model_class, folder),
+        _intended_use(recipe, directions),
         _limits(recipe, summary, max_source_length),
         _scores(summary),
         _examples(summary),
         _training(recipe, summary),
         _data(recipe),
         _license(),
-        _citation(papers),
+        _citation(described),
     ]
     return "\n".join(section for section in sections if section)
 
 
 def _papers(preset):
-    """Returns the papers of a preset: `(authors, title, address)` each."""
+    """Returns the papers of a preset; one of the user may have none."""
     try:
-        paper = getattr(get_preset(preset), "paper", None)
+        name = getattr(get_preset(preset), "paper", None)
     except ValueError:  # a preset that is no longer registered
         return []
-    names = list(PUBLICATIONS) if paper == "all papers" else [paper]
-    return [
-        (name, *PUBLICATIONS[name]) for name in names if name in PUBLICATIONS
-    ]
+    names = everything.NAMES_OF_PAPERS if name == "all papers" else (name,)
+    return [paper for paper in papers() if paper.name in names]
 
 
-def _languages(recipe):
-    return [recipe.data.source_language, recipe.data.target_language]
+def _directions(recipe, summary):
+    """Returns the directions of the training text, at least one."""
+    found = [Direction(**one) for one in summary.get("directions", ())]
+    # Runs of earlier versions record none.
+    return found or [Direction(*recipe.data.languages, None)]
 
 
-def _front_matter(recipe, summary, papers):
+def _described_directions(directions):
+    """Names the languages and the tag of each direction, after a space."""
+    described = []
+    for source, target, tag in directions:
+        text = f" from `{source}` to `{target}`" if source and target else ""
+        text += f" with the tag `{tag}`" if tag else ""
+        described += [text] if text else []
+    return ",".join(described)
+
+
+def _example_direction(directions):
+    """Chooses a direction for examples; returns it with what it is chosen by.
+
+    That is the name of an argument of `Translator.load` and its value, or
+    `None` if it needs none. A direction without a tag comes first: the others
+    may be those of tagged back-translations.
+    """
+    chosen = min(directions, key=lambda one: one.tag is not None)
+    known = Directions(one._asdict() for one in directions)
+    if chosen.tag is None and len(known.targets) < 2:
+        return chosen, None
+    try:
+        known.tag_of(chosen.target)
+    except UserError:  # a language with several tags, or one that is not known
+        return chosen, chosen.tag and ("tag", chosen.tag)
+    return chosen, ("target_language", chosen.target)
+
+
+def _front_matter(recipe, summary, described, directions):
     tags = ["translation", "machine-translation", "keras", "keras-hub"]
     tags.append(recipe.model.preset)
     tags += [
-        f"arxiv:{address.rpartition('/')[2]}"
-        for _, _, address in papers
-        if "arxiv.org" in address
+        f"arxiv:{paper.address.rpartition('/')[2]}"
+        for paper in described
+        if "arxiv.org" in paper.address
     ]
+    languages = [name for one in directions for name in one[:2] if name]
     content = {
         "library_name": "keras_deepnmt",
         "pipeline_tag": "translation",
-        "language": [name for name in _languages(recipe) if name],
+        "language": list(dict.fromkeys(languages)),
         "tags": tags,
         "metrics": sorted(
             {_METRICS.get(m, m) for r in summary["scores"] for m in r["scores"]}
@@ -156,23 +159,28 @@ def _result(row):
     }
 
 
-def _introduction(recipe, summary, papers):
-    source, target = _languages(recipe)
-    direction = f" from `{source}` to `{target}`" if source and target else ""
+def _introduction(recipe, summary, described, directions):
     of_papers = ", ".join(
-        f"[{authors}: {title}]({address})" for authors, title, address in papers
+        f"[{paper.name}: {paper.title}]({paper.address})" for paper in described
     )
-    described = f", after {of_papers}" if papers else ""
+    after = f", after {of_papers}" if described else ""
     return (
-        f"# {summary['name']}\n\nTranslates{direction}. The model is the "
-        f"preset `{recipe.model.preset}` of keras_deepnmt{described}, with "
+        f"# {summary['name']}\n\nTranslates"
+        f"{_described_directions(directions)}. The model is the preset "
+        f" `{recipe.model.preset}` of keras_deepnmt{after}, with "
         f"{summary['parameters']:,} parameters.\n"
     )
 
 
-def _use(recipe, model_class, folder):
-    language = recipe.data.source_language
+def _use(directions, model_class, folder):
+    direction, choice = _example_direction(directions)
+    language = direction.source
     text = f"A sentence in {language}." if language else "A sentence."
+    argument = option = ""
+    if choice is not None:
+        name, value = choice
+        argument = f", {name}={json.dumps(value, ensure_ascii=False)}"
+        option = f" --{name.replace('_', '-')} {shlex.quote(value)}"
     return f"""\
 ## Use
 
@@ -182,7 +190,7 @@ tokenizers and the search options. With keras_deepnmt installed:
 ```python
 from keras_deepnmt import Translator
 
-translator = Translator.load("{folder}")
+translator = Translator.load("{folder}"{argument})
 print(translator.translate(["{text}"]))
 ```
 
@@ -197,15 +205,15 @@ model = keras_deepnmt.models.{model_class}.from_preset("{folder}")
 On the command line, to translate, and to fine-tune the model on other text:
 
 ```bash
-deepnmt translate {folder} < source.txt > translations.txt
+deepnmt translate {folder}{option} < source.txt > translations.txt
 deepnmt train my.yaml --from-preset {folder}
 ```
 """
 
 
-def _intended_use(recipe):
-    source, target = _languages(recipe)
-    direction = f", from `{source}` to `{target}`" if source and target else ""
+def _intended_use(recipe, directions):
+    direction = _described_directions(directions)
+    direction = f",{direction}" if direction else ""
     names = dict.fromkeys(
         f"`{corpus['name']}`"
         for corpus in recipe.resolved.get("corpora", [])
@@ -443,12 +451,12 @@ at the top. It depends on the terms of the training data.
 """
 
 
-def _citation(papers):
-    if not papers:
+def _citation(described):
+    if not described:
         return ""
     lines = "\n".join(
-        f"- {authors}. [{title}]({address})."
-        for authors, title, address in papers
+        f"- {paper.name}. [{paper.title}]({paper.address})."
+        for paper in described
     )
     return f"## Citation\n\n{lines}\n"
 

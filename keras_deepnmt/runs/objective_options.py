@@ -29,6 +29,7 @@ from keras_deepnmt.models import ObjectiveTerm
 from keras_deepnmt.models.training_step.objective_term import (
     make_objective_term,
 )
+from keras_deepnmt.own_code.loading import code_of_another_model
 from keras_deepnmt.recipes.schema import Recipe
 from keras_deepnmt.training import learn_alignment_model
 from keras_deepnmt.translator.loading import Run, read_run
@@ -174,7 +175,8 @@ def compile_options(recipe: Recipe, data: PreparedData) -> dict[str, Any]:
     teacher = read_teacher(recipe)
     if teacher is not None:
         _check_tokenizers(recipe, teacher, data)
-        teacher = teacher.load_model()
+        with code_of_another_model():
+            teacher = teacher.load_model()
     alignments = None
     if (
         "guided_alignment" in recipe.training.objective

@@ -28,6 +28,7 @@ from keras_deepnmt.evaluation.word_tokenizers import (
     unfit_tokenizer,
 )
 from keras_deepnmt.files import file_sha256
+from keras_deepnmt.own_code.loading import code_of_another_model
 from keras_deepnmt.recipes.loading import (
     fine_tuned_model,
     flatten_recipe,
@@ -387,13 +388,14 @@ def open_data(
         # Teachers may have changed since, or be gone.
         return PreparedData(folder.data_dir, verify=True)
 
-    data = with_translations(
-        recipe.data,
-        translations or folder.translations_dir,
-        data_dir,
-        (lambda line: None) if quiet else print_line,
-        may_translate,
-    )
+    with code_of_another_model():
+        data = with_translations(
+            recipe.data,
+            translations or folder.translations_dir,
+            data_dir,
+            (lambda line: None) if quiet else print_line,
+            may_translate,
+        )
 
     options = {"data_dir": data_dir, "progress": not quiet}
     try:

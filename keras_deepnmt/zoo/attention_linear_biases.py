@@ -17,6 +17,8 @@ def transformer_alibi(arguments):
 
 describe_paper(
     PAPER,
+    title="Train Short, Test Long: Attention with Linear Biases Enables Input "
+    "Length Extrapolation",
     links="[Press et al., 2022](https://arxiv.org/abs/2108.12409)",
     changes="lowers attention in proportion to the distance of tokens",
     presets="`transformer_alibi_*`",

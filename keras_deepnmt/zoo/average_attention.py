@@ -21,6 +21,7 @@ def transformer_aan(arguments):
 
 describe_paper(
     PAPER,
+    title="Accelerating Neural Transformer via an Average Attention Network",
     links="[Zhang et al., 2018](https://arxiv.org/abs/1805.00631)",
     changes="averages earlier positions in place of the decoder's "
     "self-attention",

@@ -166,6 +166,7 @@ _DIMENSIONS = {
 }
 describe_paper(
     "Gehring et al. (2017)",
+    title="Convolutional Sequence to Sequence Learning",
     links="[Gehring et al., 2017](https://arxiv.org/abs/1705.03122) (ConvS2S)",
     changes="convolutions instead of self-attention",
     presets="`conv_seq2seq_*`",
@@ -174,6 +175,7 @@ describe_paper(
 )
 describe_paper(
     PAPER,
+    title="Dense Information Flow for Neural Machine Translation",
     links="[Shen et al., 2018](https://arxiv.org/abs/1806.00722) (DenseNMT)",
     changes="dense connections between the layers of a convolutional model",
     presets="`dense_nmt_1_*`, `dense_nmt_2_*`, "

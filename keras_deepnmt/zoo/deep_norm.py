@@ -17,6 +17,7 @@ def transformer_deepnorm(arguments):
 
 describe_paper(
     PAPER,
+    title="DeepNet: Scaling Transformers to 1,000 Layers",
     links="[Wang et al., 2022](https://arxiv.org/abs/2203.00555)",
     changes="weighs the residual branch and scales initial kernels, so "
     "that very deep post-norm stacks train",

@@ -17,6 +17,8 @@ def transformer_deep_shallow(arguments):
 
 describe_paper(
     PAPER,
+    title="Deep Encoder, Shallow Decoder: Reevaluating Non-autoregressive "
+    "Machine Translation",
     links="[Kasai et al., 2021](https://arxiv.org/abs/2006.10369)",
     changes="moves layers from the decoder to the encoder",
     presets="`transformer_deep_shallow_*`",

@@ -17,6 +17,8 @@ def transformer_ds_init(arguments):
 
 describe_paper(
     PAPER,
+    title="Improving Deep Transformer with Depth-Scaled Initialization and "
+    "Merged Attention",
     links="[Zhang et al., 2019](https://aclanthology.org/D19-1083)",
     changes="starts with smaller kernels in higher blocks, so that deep "
     "post-norm stacks train",

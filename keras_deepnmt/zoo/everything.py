@@ -13,6 +13,15 @@ from keras_deepnmt.zoo.registry import register_variant
 from keras_deepnmt.zoo.role_interaction import both_sides
 from keras_deepnmt.zoo.transformer import tiny
 
+# Those of the model and of the layers below.
+NAMES_OF_PAPERS = (
+    "Vaswani et al. (2017)",
+    "Dou et al. (2018)",
+    "Song et al. (2018)",
+    "Weissenborn et al. (2019)",
+    "Liu et al. (2021)",
+)
+
 
 @register_variant(
     Transformer,

@@ -24,6 +24,8 @@ def transformer_gqa(arguments):
 
 describe_paper(
     PAPER,
+    title="GQA: Training Generalized Multi-Query Transformer Models from "
+    "Multi-Head Checkpoints",
     links="[Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)",
     changes="shares keys and values among the heads of a group",
     presets="`transformer_gqa_*`",

@@ -66,6 +66,7 @@ def hybrid_self_attention_gated_decoder(arguments):
 
 describe_paper(
     PAPER,
+    title="Hybrid Self-Attention Network for Machine Translation",
     links="[Song et al., 2018](https://arxiv.org/abs/1811.00253) (HySAN)",
     changes="adds directional and local branches to self-attention",
     presets="`hybrid_self_attention_*`",

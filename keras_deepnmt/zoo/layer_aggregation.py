@@ -148,6 +148,7 @@ def layer_aggregation_hierarchical_attention(arguments):
 
 describe_paper(
     PAPER,
+    title="Exploiting Deep Representations for Neural Machine Translation",
     links="[Dou et al., 2018](https://arxiv.org/abs/1810.10181)",
     changes="combines the outputs of all layers, attends to several layers, "
     "trains layers to differ",

@@ -17,6 +17,7 @@ def transformer_layer_drop(arguments):
 
 describe_paper(
     PAPER,
+    title="Reducing Transformer Depth on Demand with Structured Dropout",
     links="[Fan et al., 2020](https://arxiv.org/abs/1909.11556)",
     changes="skips blocks in training",
     presets="`transformer_layer_drop_*`",

@@ -63,6 +63,8 @@ def surface_fusion_soft(arguments):
 
 describe_paper(
     PAPER,
+    title="Understanding and Improving Encoder Layer Fusion in "
+    "Sequence-to-Sequence Learning",
     links="[Liu et al., 2021](https://arxiv.org/abs/2012.14768)",
     changes="gives each decoder layer its own mixture of encoder layers; fuses "
     "source embeddings into the output",

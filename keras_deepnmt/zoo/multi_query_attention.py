@@ -25,6 +25,7 @@ def transformer_mqa(arguments):
 
 describe_paper(
     PAPER,
+    title="Fast Transformer Decoding: One Write-Head is All You Need",
     links="[Shazeer, 2019](https://arxiv.org/abs/1911.02150)",
     changes="shares keys and values among all heads",
     presets="`transformer_mqa_*`",

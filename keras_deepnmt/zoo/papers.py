@@ -1,4 +1,4 @@
-"""The description of each paper for the tables of papers."""
+"""The description of each paper for tables of papers and model cards."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,10 +9,11 @@ _PAPERS = {}
 
 @dataclasses.dataclass(frozen=True)
 class Paper:
-    """A paper with presets, as a row of the tables of papers.
+    """A paper with presets, for the tables of papers and for model cards.
 
     Args:
         name: name that its presets are registered with, `"Song et al. (2018)"`.
+        title: its title.
         links: the paper's address or addresses, in Markdown.
         changes: what the paper changes, in a few words.
         presets: patterns of the names of its presets, in Markdown.
@@ -24,6 +25,7 @@ class Paper:
     """
 
     name: str
+    title: str
     links: str
     changes: str
     presets: str
@@ -34,13 +36,18 @@ class Paper:
     )
 
     @property
+    def address(self) -> str:
+        """The address of the first of the links."""
+        return self.links.partition("](")[2].partition(")")[0]
+
+    @property
     def year(self) -> int:
         """The year of publication, from the name."""
         return int(self.name[-5:-1])
 
 
 def describe_paper(*arguments, **options):
-    """Adds a paper to the tables; arguments are those of `Paper`.
+    """Describes a paper; arguments are those of `Paper`.
 
     Raises a `ValueError` if the paper is described already.
     """

@@ -20,6 +20,8 @@ def transformer_t5_bias(arguments):
 
 describe_paper(
     PAPER,
+    title="Exploring the Limits of Transfer Learning with a Unified "
+    "Text-to-Text Transformer",
     links="[Raffel et al., 2020](https://arxiv.org/abs/1910.10683)",
     changes="adds a learned number for each bucket of distances to attention",
     presets="`transformer_t5_bias_*`",

@@ -19,6 +19,7 @@ def transformer_shaw(arguments):
 
 describe_paper(
     PAPER,
+    title="Self-Attention with Relative Position Representations",
     links="[Shaw et al., 2018](https://arxiv.org/abs/1803.02155)",
     changes="adds a learned vector for each distance to keys and values",
     presets="`transformer_shaw_*`",

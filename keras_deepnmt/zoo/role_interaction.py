@@ -151,6 +151,7 @@ def contextualized_embedding(arguments):
 
 describe_paper(
     PAPER,
+    title="Contextualized Role Interaction for Neural Machine Translation",
     links="[Weissenborn et al., 2019]"
     "(https://openreview.net/forum?id=ryx3_iAcY7) (RIL)",
     changes="transforms each word embedding by its role in the sentence",

@@ -19,6 +19,7 @@ def transformer_rope(arguments):
 
 describe_paper(
     PAPER,
+    title="RoFormer: Enhanced Transformer with Rotary Position Embedding",
     links="[Su et al., 2021](https://arxiv.org/abs/2104.09864)",
     changes="turns queries and keys by their positions",
     presets="`transformer_rope_*`",

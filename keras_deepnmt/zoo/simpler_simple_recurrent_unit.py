@@ -20,6 +20,8 @@ def transformer_ssru(arguments):
 
 describe_paper(
     PAPER,
+    title="From Research to Production and Back: Ludicrously Fast Neural "
+    "Machine Translation",
     links="[Kim et al., 2019](https://aclanthology.org/D19-5632)",
     changes="has a light recurrent unit in place of the decoder's "
     "self-attention",

@@ -89,6 +89,7 @@ def transformer(arguments):
 
 describe_paper(
     "Vaswani et al. (2017)",
+    title="Attention Is All You Need",
     links="[Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)",
     changes="the Transformer itself",
     presets="`transformer_*`",

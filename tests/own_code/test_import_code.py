@@ -186,6 +186,19 @@ def test_a_changed_file_is_run_again_and_the_same_one_is_not(folder):
     assert import_code("counted.py")[0].N == [2]
 
 
+def test_a_changed_file_is_run_again_with_a_class_that_it_registers(folder):
+    text = (
+        "import keras\n"
+        "@keras.saving.register_keras_serializable(package='mine')\n"
+        "class Scaled(keras.layers.Layer): scale = 1\n"
+    )
+    for scale in (1, 2):
+        (folder / "scaled.py").write_text(text.replace("1", str(scale)))
+        kind = import_code("scaled.py")[0].Scaled
+        assert kind.scale == scale
+        assert keras.saving.get_registered_object("mine>Scaled") is kind
+
+
 def test_a_file_is_run_again_if_one_before_it_changed(folder):
     files = ["helper.py", "user.py"]
     (folder / "helper.py").write_text("WIDTH = 7\n")

@@ -24,6 +24,7 @@ from keras_deepnmt.runs.average import average
 from keras_deepnmt.runs.checkpoints import final_model
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.train import train
+from keras_deepnmt.trained import find_run_folder
 
 pytestmark = pytest.mark.thorough
 
@@ -140,6 +141,13 @@ def test_a_finished_run_gets_another_final_model(stopped, tmp_path, capsys):
     assert cli.main(command) == 2
     assert "needs --last or --best" in capsys.readouterr().err
     assert not (tmp_path / "more").exists()
+
+
+def test_an_average_of_a_preset_folder_is_refused(tmp_path):
+    name = "transformer_tiny.demo_de_en"
+    for given in (name, find_run_folder(name)):
+        with pytest.raises(UserError, match=f"{name}: is a preset folder, wh"):
+            average(given, tmp_path / "mean", last=2)
 
 
 def test_a_full_disk_ends_an_average_in_one_line(

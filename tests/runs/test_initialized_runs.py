@@ -3,6 +3,7 @@
 * shared weights begin with the other run's, frozen ones stay so
 * the source's hash is recorded; shared and frozen weights are reported
 * an interrupted run continues from its checkpoint, and ends bit-identical
+* a source that trains again gives a checkpoint, and not its earlier model
 * a source with other tokenizers, without weights, or changed is refused
 """
 
@@ -11,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 import yaml
-from broken_runs import arrays, checkpoint, fails_at
+from broken_runs import arrays, checkpoint, fails_at, interrupt_after
 
 from keras_deepnmt.data.prepared_data import PreparedData
 from keras_deepnmt.errors import UserError
@@ -92,6 +93,28 @@ def test_an_unfinished_run_gives_its_newest_checkpoint(
         find_initial_weights(
             load_recipe(recipe_file, changes), PreparedData(prepared_dir)
         )
+
+
+@pytest.mark.thorough
+def test_a_run_that_trains_again_gives_its_newest_checkpoint(
+    finished_run,
+    changes,
+    recipe_file,
+    prepared_dir,
+    train_in,
+    without_search,
+    tmp_path,
+    monkeypatch,
+):
+    shutil.copytree(finished_run, tmp_path / "run")
+    interrupt_after(monkeypatch, 2)
+    with pytest.raises(KeyboardInterrupt):
+        train_in(restart=True)
+    changes["training.initialize_from"] = str(tmp_path / "run")
+    recipe = load_recipe(recipe_file, changes)
+    found = find_initial_weights(recipe, PreparedData(prepared_dir))
+    newest = tmp_path / "run/checkpoints/step-00000002/model.weights.h5"
+    assert found["weights"] == str(newest)
 
 
 def test_a_source_with_other_tokenizers_is_refused(

@@ -51,7 +51,7 @@ def test_every_paper_with_presets_is_described():
 
 def test_a_paper_is_described_once():
     with pytest.raises(ValueError, match="described once"):
-        describe_paper("Dou et al. (2018)", "link", "changes", "`presets_*`")
+        describe_paper("Dou et al. (2018)", "title", "link", "changes", "`x_*`")
 
 
 def test_the_patterns_of_papers_match_their_presets():

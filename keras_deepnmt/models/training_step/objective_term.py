@@ -4,10 +4,11 @@ import inspect
 
 import keras
 
+from keras_deepnmt.own_code.loading import new_registry
 from keras_deepnmt.own_code.lookup import find_own, make_own, own_names
 from keras_deepnmt.suggestions import did_you_mean
 
-_TERMS = {}
+_TERMS = new_registry()
 
 
 class ObjectiveTerm:
