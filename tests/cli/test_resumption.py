@@ -319,6 +319,21 @@ def test_a_long_translation_to_standard_output_ends(
     assert done.out.count("\n") == 150
 
 
+def test_a_file_that_the_shell_has_opened_is_added_to(
+    deepnmt, digits, lines, echoes
+):
+    before = names(lines)
+    with open(lines / "in", "a") as opened:
+        output = f"/dev/fd/{opened.fileno()}"
+        words = ["translate", digits / "run", "-o", output, "--no-compile"]
+        done = deepnmt(*words, "--input", lines / "limits")
+    assert done.code == 0, done.err
+    assert names(lines) == before
+    text = (lines / "in").read_text()
+    assert text.count("\n") == 300
+    assert text.endswith((lines / "limits").read_text())
+
+
 def test_a_damaged_batch_is_refused_in_one_line(
     deepnmt, refused, digits, lines, batches, monkeypatch
 ):
