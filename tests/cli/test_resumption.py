@@ -23,12 +23,13 @@ import pytest
 from digit_run import environment
 from forked_processes import ForkedProcess
 
+from keras_deepnmt import threads
 from keras_deepnmt.commands.options import part_files, resumption
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal import console
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Translator, batch_decoder
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.results import Hypothesis
 
@@ -317,6 +318,33 @@ def test_a_long_translation_to_standard_output_ends(
     done = deepnmt(*words, *GREEDY)
     assert done.code == 0, done.err
     assert done.out.count("\n") == 150
+
+
+def test_batches_of_another_number_of_cores_are_searched_again(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    # One after the other, so that the second alone is stopped.
+    monkeypatch.setattr(
+        batch_decoder, "results_in_order", lambda calls, _: (c() for c in calls)
+    )
+    for name in ("in", "prefixes"):
+        texts = (lines / name).read_text().splitlines(keepends=True)
+        (lines / name).write_text("".join(texts[:20]))
+    # With prefixes nothing is compiled beforehand.
+    words = ["translate", digits / "run", "--compile", "--batch-size", "64"]
+    words += ["--prefixes", "prefixes", *GREEDY, "-i", "in", "-o", "out"]
+    monkeypatch.setattr(threads, "_share", 2)
+    batches.stop_at = 1
+    assert "16 lines are finished" in deepnmt(*words).err
+    monkeypatch.setattr(threads, "_share", 1)
+    assert deepnmt(*words).code == 130
+    batches.stop_at = None
+    done = deepnmt(*words)
+    assert done.code == 0, done.err
+    assert "begun with the number of cores: 2, not 1" in done.err
+    assert (lines / "out").read_text().count("\n") == 20
+    assert len(batches) == 2
 
 
 def test_a_file_that_the_shell_has_opened_is_added_to(
