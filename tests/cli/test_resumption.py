@@ -785,6 +785,25 @@ def test_a_translator_goes_on_as_the_one_before(digits):
         assert chosen.compilation_padding == 2_048
 
 
+def test_a_translator_goes_on_as_that_of_another_backend(digits):
+    """JAX has no plain graphs, and so always one that is compiled."""
+    searched = {
+        "num_sentences": [[32, 8, 999]],
+        "shapes": [[32, 8, "name"]],
+        "scored": [[32, 8, 16, "scoring"]],
+    }
+    for choices in ((None, True), (True, None)):
+        before, after = (
+            LazilyCompiled(Translator.load(digits / "run"), compiled)
+            for compiled in choices
+        )
+        before.choose(["1 2 3"])
+        before.compiled.search_state = searched
+        after.state = json.loads(json.dumps(before.state))
+        assert after.choose(["1 2 3"]) is after.compiled
+        assert after.compiled.search_state == searched
+
+
 def test_a_log_has_a_line_a_minute(deepnmt, digits, lines, echoes, monkeypatch):
     monkeypatch.chdir(lines)
     now = [0.0]
