@@ -95,6 +95,10 @@ def run(options: Namespace) -> None:
                 "`--num-beams` must be at least 2, so that there are several "
                 "translations to choose from. Received: 1"
             )
+        if options.constraints is not None:
+            from keras_deepnmt.decoding.phrases import check_beams
+
+            check_beams(translator.options)
         lines = GivenLines(options)
         given = lines.take(len(sources), translator)
         lines.check_end()
