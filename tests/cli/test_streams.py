@@ -142,10 +142,47 @@ def test_files_in_and_out(deepnmt, digits, tmp_path):
     done = deepnmt("translate", digits / "run", *words)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert (tmp_path / "out").read_text() == "4 3 2 1\n7 6 5\n"
-    # An empty file has an empty translation.
-    (tmp_path / "empty").touch()
-    done = deepnmt("translate", digits / "run", "-i", tmp_path / "empty")
+
+
+@pytest.mark.parametrize("name, other", [("empty", "empty"), ("empty.gz", "-")])
+def test_empty_files_have_empty_results(
+    deepnmt, digits, tmp_path, monkeypatch, name, other
+):
+    monkeypatch.chdir(tmp_path)
+    content = gzip.compress(b"") if name == "empty.gz" else b""
+    (tmp_path / name).write_bytes(content)
+    words = ["translate", digits / "run", "-i", name, "--num-beams", "2"]
+    for option in ("--prefixes", "--constraints", "--max-lengths"):
+        words += [option, name]
+    done = deepnmt(*words)
     assert (done.code, done.out, done.err) == (0, "", "")
+    done = deepnmt("score", digits / "run", "--source", other, "--target", name)
+    header = "line\tposition\ttoken\tlog_prob\n"
+    assert (done.code, done.out, done.err) == (0, header, "")
+
+
+def test_an_empty_side_of_pairs_is_refused(refused, digits, tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "full").write_text("1 2\n")
+    sides = ["--source", tmp_path / "full", "--target", tmp_path / "empty"]
+    assert "empty: the file is empty" in refused(
+        "score", digits / "run", *sides
+    )
+
+
+def test_nothing_is_taken_from_a_pipe_to_see_if_it_is_empty(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Translator, "translate_nbest", echo)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(
+        target=pipe.write_text, args=["1 2\n"], daemon=True
+    )
+    writer.start()
+    done = deepnmt("translate", digits / "run", "--input", pipe)
+    assert (done.code, done.out) == (0, "1 2\n")
+    writer.join()
 
 
 @pytest.mark.thorough
