@@ -269,6 +269,7 @@ def run(options: Namespace) -> None:
                 given,
                 segments,
                 resumption,
+                options.input in (None, "-") and is_typed(),
             )
         given.check_end()
 
@@ -455,6 +456,7 @@ def _translate(
     given,
     segments,
     resumption,
+    is_dialog,
 ):
     number = resumption.number
     # Before a window is read, which may add warnings of its lines, or fail.
@@ -496,7 +498,7 @@ def _translate(
         if write_alignments is not None:
             write_alignments(translator, texts, nbest)
         number += len(texts)
-        if is_typed():
+        if is_dialog:
             warnings.print()  # at once, to the person who typed the line
         resumption.keep(number, warnings.state)
 

@@ -15,6 +15,7 @@ import threading
 import numpy as np
 import pytest
 
+from keras_deepnmt.commands import translate
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
@@ -183,6 +184,22 @@ def test_nothing_is_taken_from_a_pipe_to_see_if_it_is_empty(
     done = deepnmt("translate", digits / "run", "--input", pipe)
     assert (done.code, done.out) == (0, "1 2\n")
     writer.join()
+
+
+def test_a_file_has_its_warnings_at_the_end_also_in_a_terminal(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Translator, "translate_nbest", echo)
+    monkeypatch.setattr(translate, "is_typed", lambda: True)
+    texts = [b"1 2\n"] * 130
+    texts[1] = texts[100] = b"\xff\n"
+    (tmp_path / "in").write_bytes(b"".join(texts))
+    words = ["--errors", "skip", "--batch-size", "1", "--no-compile"]
+    done = deepnmt(
+        "translate", digits / "run", *words, "--input", tmp_path / "in"
+    )
+    assert done.code == 0 and done.err.count("\n") == 1, done.err
+    assert "lines 2 and 101: not UTF-8" in done.err
 
 
 @pytest.mark.thorough
