@@ -74,7 +74,6 @@ from keras_deepnmt.commands.terminal.nbest_lists import (
 )
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import as_line
-from keras_deepnmt.masks import UNKNOWN_ID
 
 EXAMPLE = """
 deepnmt translate runs/demo < test.en > test.de
@@ -218,6 +217,7 @@ def run(options: Namespace) -> None:
         given = GivenLines(options)
         translator = load_translator(options, has_languages)
         _check_num_beams(options, translator)
+        _check_layer(options, translator)
         segments.load_rules()
         runs = unknown = None
         if is_reranked(options):
@@ -269,6 +269,7 @@ def run(options: Namespace) -> None:
                 given,
                 segments,
                 resumption,
+                options.input in (None, "-") and is_typed(),
             )
         given.check_end()
 
@@ -289,8 +290,22 @@ def _check_alignment_layer(options, has_markup):
         )
 
 
+def _check_layer(options, translator):
+    """Refuses a layer that the model lacks, before a line needs it."""
+    if options.alignment_layer is None and options.replace_unknown is None:
+        return
+    from keras_deepnmt.analysis.word_alignments import MeanAttention
+
+    with _refused_layer():
+        MeanAttention(translator.model, options.alignment_layer)
+
+
 def _check_num_beams(options, translator):
-    """Refuses to choose from one translation, also of the run's options."""
+    """Refuses too few beams, also of the run's options."""
+    if options.constraints is not None:
+        from keras_deepnmt.decoding.phrases import check_beams
+
+        check_beams(translator.options.for_hypotheses(options.num_hypotheses))
     number = max(translator.num_beams, options.num_hypotheses)
     if number == 1 and (options.mbr or is_reranked(options)):
         option = "--rerank" if options.rerank else "--rerank-reverse"
@@ -386,8 +401,7 @@ class _UnknownWords:
     """Replaces the unknown tokens of the translations to print."""
 
     def __init__(self, options, translator):
-        from keras_deepnmt.analysis import read_word_table, replace_unknown
-        from keras_deepnmt.translator import Hypothesis
+        from keras_deepnmt.analysis import read_word_table
 
         if not translator.allow_unknown:
             raise UserError(
@@ -397,10 +411,6 @@ class _UnknownWords:
         file = options.replace_unknown
         self._table = read_word_table(file) if file else None
         self._layer = options.alignment_layer
-        # Refuses a wrong layer now, not at the first unknown token.
-        probe = Hypothesis("", 0.0, 0.0, (UNKNOWN_ID,))
-        with _refused_layer():
-            replace_unknown(translator, [""], [probe], layer=self._layer)
 
     def replaced(self, translator, texts, nbest):
         """Returns the same hypotheses of each sentence, with other texts."""
@@ -446,6 +456,7 @@ def _translate(
     given,
     segments,
     resumption,
+    is_dialog,
 ):
     number = resumption.number
     # Before a window is read, which may add warnings of its lines, or fail.
@@ -487,7 +498,7 @@ def _translate(
         if write_alignments is not None:
             write_alignments(translator, texts, nbest)
         number += len(texts)
-        if is_typed():
+        if is_dialog:
             warnings.print()  # at once, to the person who typed the line
         resumption.keep(number, warnings.state)
 

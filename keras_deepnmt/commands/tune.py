@@ -31,6 +31,7 @@ from keras_deepnmt.commands.options.reranking import (
 )
 from keras_deepnmt.commands.options.scoring import add_scoring
 from keras_deepnmt.commands.terminal.console import Console, progress_bar
+from keras_deepnmt.commands.terminal.line_faults import source_cut
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
 from keras_deepnmt.errors import UserError
 
@@ -95,6 +96,10 @@ def run(options: Namespace) -> None:
                 "`--num-beams` must be at least 2, so that there are several "
                 "translations to choose from. Received: 1"
             )
+        if options.constraints is not None:
+            from keras_deepnmt.decoding.phrases import check_beams
+
+            check_beams(translator.options)
         lines = GivenLines(options)
         given = lines.take(len(sources), translator)
         lines.check_end()
@@ -150,11 +155,7 @@ def _scoring(options, references, say):
 def _nbest(options, translator, runs, sources, given, warnings):
     """The translations of each source, and the scores of each of them."""
     translator.on_truncated = lambda places: [
-        warnings.add(
-            place + 1,
-            f"longer than {translator.max_source_length - 1} tokens, the "
-            "model's position range; the rest was not translated.",
-        )
+        warnings.add(place + 1, source_cut(translator.max_source_length))
         for place in places
     ]
     translator = LazilyCompiled(translator, options.compile).choose(sources)

@@ -88,6 +88,28 @@ def unpacked(path: Path, name: Path | None = None) -> Iterator[tuple]:
             yield raw, content, compression
 
 
+def is_empty(path: str | Path) -> bool:
+    """Whether there is a file without content, perhaps after it is unpacked.
+
+    `False` for a pipe, which can be read only once, and for a file that cannot
+    be read: its reader says why.
+
+    Example:
+    >>> written = Path("a.de").write_text("")
+    >>> is_empty("a.de"), is_empty("missing.de")
+    (True, False)
+    """
+    if not Path(path).is_file():
+        return False
+    try:
+        with unpacked(Path(path)) as (_, content, _):
+            return not content.read(1)
+    except Exception as error:
+        if not isinstance(error, OSError) and not is_damage(error):
+            raise
+        return False
+
+
 @contextlib.contextmanager
 def packed(file: BinaryIO, name: str | Path) -> Iterator[BinaryIO]:
     """Compresses what is written to a file, as the end of its name says.

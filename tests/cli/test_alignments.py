@@ -101,7 +101,9 @@ def test_unknown_words_are_those_of_the_function(deepnmt, digits, tmp_path):
         assert all(hypothesis.text.startswith("x") for hypothesis in found)
 
 
-def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits, tmp_path):
+def test_what_cannot_be_done_is_refused_at_the_start(
+    refused, digits, tmp_path, monkeypatch
+):
     words = ["translate", digits / "run", "-q"]
     options = ["--allow-unknown", "false", "--replace-unknown"]
     assert "Give --allow-unknown true" in refused(*words, *options)
@@ -112,7 +114,10 @@ def test_forbidden_unknown_tokens_cannot_be_replaced(refused, digits, tmp_path):
     error = refused(*words, *layer, "--replace-unknown")
     assert "--alignment-layer must be a decoder block" in error
     source = tmp_path / "marked"
-    source.write_text("<b>1</b> 2 3\n")
-    words += ["--input", source, "--no-compile"]
-    error = refused(*words, *layer, "--keep-markup")
-    assert "--alignment-layer must be a decoder block" in error
+    source.write_text("1 2\n<b>1</b> 2 3\n")
+    words += ["--input", source, "--no-compile", *layer]
+    # Before anything is translated, also lines that are not aligned.
+    monkeypatch.setattr(Translator, "translate_nbest", pytest.fail)
+    for more in (["--keep-markup"], ["--alignments", tmp_path / "links"]):
+        error = refused(*words, *more)
+        assert "--alignment-layer must be a decoder block" in error

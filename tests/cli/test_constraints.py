@@ -29,16 +29,26 @@ def test_translations_contain_the_phrases(deepnmt, digits, write_file):
     assert scored.total == pytest.approx(best.log_prob, abs=1e-4)
 
 
-def test_mistakes_are_refused(refused, digits, write_file):
+def test_mistakes_are_refused(refused, digits, write_file, monkeypatch):
     source = write_file("source", SENTENCES)
     words = ["translate", digits / "run", "--input", source, "--no-compile"]
     one_line = write_file("phrases", "7\n")
     error = refused(*words, "--constraints", one_line, "-q")
     assert "must have a line for each sentence" in error
-    for options in (["--num-beams", 1], ["--sampling", "true"]):
-        phrases = write_file("phrases", "7\n\n\n\n")
-        error = refused(*words, "--constraints", phrases, "-q", *options)
-        assert "Phrases that translations must contain" in error
+    phrases = write_file("phrases", "\n\n\n7\n")
+    tuning = ["tune", digits / "run", "--rerank", digits / "run"]
+    tuning += ["--source", source, "--target", source, "--no-compile"]
+    with monkeypatch.context() as patch:
+        # Before anything is translated, also lines without a phrase.
+        patch.setattr(Translator, "translate_nbest", pytest.fail)
+        for command, options in (
+            (words, ["--num-beams", 1]),
+            (words, ["--sampling", "true"]),
+            (words, ["--num-beams", 3, "--num-groups", 3]),
+            (tuning, ["--sampling", "true"]),
+        ):
+            error = refused(*command, "--constraints", phrases, *options)
+            assert "Phrases that translations must contain" in error
     translator = Translator.load(digits / "run", compiled=False)
     with pytest.raises(UserError, match="2 lists for 1 sentences"):
         translator.translate(["1"], constraints=[["2"], ["3"]])

@@ -26,6 +26,9 @@ def test_a_model_that_has_not_learned_it_is_refused(refused, digits, tmp_path):
     assert "--context needs a model that was trained with" in error
     error = refused("translate", *words, "--context", "1", "--alignments", "a")
     assert "--context cannot be used with --alignments" in error
+    words += ["--context", "1", "--replace-unknown"]
+    error = refused("translate", *words)
+    assert "--context cannot be used with --replace-unknown" in error
     table = tmp_path / "texts.tmx"
     table.write_text(TMX)
     words = ["--input", table, "--context", "1", "--source-language", "en"]

@@ -23,12 +23,13 @@ import pytest
 from digit_run import environment
 from forked_processes import ForkedProcess
 
+from keras_deepnmt import threads
 from keras_deepnmt.commands.options import part_files, resumption
 from keras_deepnmt.commands.options.compilation import LazilyCompiled
 from keras_deepnmt.commands.options.part_files import PartFiles
 from keras_deepnmt.commands.terminal import console
 from keras_deepnmt.errors import UserError
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Translator, batch_decoder
 from keras_deepnmt.translator.batch_decoder import BatchDecoder
 from keras_deepnmt.translator.results import Hypothesis
 
@@ -317,6 +318,48 @@ def test_a_long_translation_to_standard_output_ends(
     done = deepnmt(*words, *GREEDY)
     assert done.code == 0, done.err
     assert done.out.count("\n") == 150
+
+
+def test_batches_of_another_number_of_cores_are_searched_again(
+    deepnmt, digits, lines, batches, monkeypatch
+):
+    monkeypatch.chdir(lines)
+    # One after the other, so that the second alone is stopped.
+    monkeypatch.setattr(
+        batch_decoder, "results_in_order", lambda calls, _: (c() for c in calls)
+    )
+    for name in ("in", "prefixes"):
+        texts = (lines / name).read_text().splitlines(keepends=True)
+        (lines / name).write_text("".join(texts[:20]))
+    # With prefixes nothing is compiled beforehand.
+    words = ["translate", digits / "run", "--compile", "--batch-size", "64"]
+    words += ["--prefixes", "prefixes", *GREEDY, "-i", "in", "-o", "out"]
+    monkeypatch.setattr(threads, "_share", 2)
+    batches.stop_at = 1
+    assert "16 lines are finished" in deepnmt(*words).err
+    monkeypatch.setattr(threads, "_share", 1)
+    assert deepnmt(*words).code == 130
+    batches.stop_at = None
+    done = deepnmt(*words)
+    assert done.code == 0, done.err
+    assert "begun with the number of cores: 2, not 1" in done.err
+    assert (lines / "out").read_text().count("\n") == 20
+    assert len(batches) == 2
+
+
+def test_a_file_that_the_shell_has_opened_is_added_to(
+    deepnmt, digits, lines, echoes
+):
+    before = names(lines)
+    with open(lines / "in", "a") as opened:
+        output = f"/dev/fd/{opened.fileno()}"
+        words = ["translate", digits / "run", "-o", output, "--no-compile"]
+        done = deepnmt(*words, "--input", lines / "limits")
+    assert done.code == 0, done.err
+    assert names(lines) == before
+    text = (lines / "in").read_text()
+    assert text.count("\n") == 300
+    assert text.endswith((lines / "limits").read_text())
 
 
 def test_a_damaged_batch_is_refused_in_one_line(
@@ -740,6 +783,25 @@ def test_a_translator_goes_on_as_the_one_before(digits):
         chosen = translators.choose(["1 2 3"])
         assert chosen is translators.compiled
         assert chosen.compilation_padding == 2_048
+
+
+def test_a_translator_goes_on_as_that_of_another_backend(digits):
+    """JAX has no plain graphs, and so always one that is compiled."""
+    searched = {
+        "num_sentences": [[32, 8, 999]],
+        "shapes": [[32, 8, "name"]],
+        "scored": [[32, 8, 16, "scoring"]],
+    }
+    for choices in ((None, True), (True, None)):
+        before, after = (
+            LazilyCompiled(Translator.load(digits / "run"), compiled)
+            for compiled in choices
+        )
+        before.choose(["1 2 3"])
+        before.compiled.search_state = searched
+        after.state = json.loads(json.dumps(before.state))
+        assert after.choose(["1 2 3"]) is after.compiled
+        assert after.compiled.search_state == searched
 
 
 def test_a_log_has_a_line_a_minute(deepnmt, digits, lines, echoes, monkeypatch):

@@ -15,6 +15,7 @@ import threading
 import numpy as np
 import pytest
 
+from keras_deepnmt.commands import translate
 from keras_deepnmt.commands.options.output_file import open_output
 from keras_deepnmt.commands.terminal.input_lines import (
     read_windows,
@@ -142,10 +143,63 @@ def test_files_in_and_out(deepnmt, digits, tmp_path):
     done = deepnmt("translate", digits / "run", *words)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert (tmp_path / "out").read_text() == "4 3 2 1\n7 6 5\n"
-    # An empty file has an empty translation.
-    (tmp_path / "empty").touch()
-    done = deepnmt("translate", digits / "run", "-i", tmp_path / "empty")
+
+
+@pytest.mark.parametrize("name, other", [("empty", "empty"), ("empty.gz", "-")])
+def test_empty_files_have_empty_results(
+    deepnmt, digits, tmp_path, monkeypatch, name, other
+):
+    monkeypatch.chdir(tmp_path)
+    content = gzip.compress(b"") if name == "empty.gz" else b""
+    (tmp_path / name).write_bytes(content)
+    words = ["translate", digits / "run", "-i", name, "--num-beams", "2"]
+    for option in ("--prefixes", "--constraints", "--max-lengths"):
+        words += [option, name]
+    done = deepnmt(*words)
     assert (done.code, done.out, done.err) == (0, "", "")
+    done = deepnmt("score", digits / "run", "--source", other, "--target", name)
+    header = "line\tposition\ttoken\tlog_prob\n"
+    assert (done.code, done.out, done.err) == (0, header, "")
+
+
+def test_an_empty_side_of_pairs_is_refused(refused, digits, tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "full").write_text("1 2\n")
+    sides = ["--source", tmp_path / "full", "--target", tmp_path / "empty"]
+    assert "empty: the file is empty" in refused(
+        "score", digits / "run", *sides
+    )
+
+
+def test_nothing_is_taken_from_a_pipe_to_see_if_it_is_empty(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Translator, "translate_nbest", echo)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(
+        target=pipe.write_text, args=["1 2\n"], daemon=True
+    )
+    writer.start()
+    done = deepnmt("translate", digits / "run", "--input", pipe)
+    assert (done.code, done.out) == (0, "1 2\n")
+    writer.join()
+
+
+def test_a_file_has_its_warnings_at_the_end_also_in_a_terminal(
+    deepnmt, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Translator, "translate_nbest", echo)
+    monkeypatch.setattr(translate, "is_typed", lambda: True)
+    texts = [b"1 2\n"] * 130
+    texts[1] = texts[100] = b"\xff\n"
+    (tmp_path / "in").write_bytes(b"".join(texts))
+    words = ["--errors", "skip", "--batch-size", "1", "--no-compile"]
+    done = deepnmt(
+        "translate", digits / "run", *words, "--input", tmp_path / "in"
+    )
+    assert done.code == 0 and done.err.count("\n") == 1, done.err
+    assert "lines 2 and 101: not UTF-8" in done.err
 
 
 @pytest.mark.thorough

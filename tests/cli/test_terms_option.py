@@ -19,6 +19,8 @@ def test_a_model_that_has_not_learned_it_is_refused(
     assert "--terms needs a source tokenizer with the user-defined" in error
     error = refused("translate", *words, "--alignments", "a")
     assert "--terms cannot be used with --alignments" in error
+    error = refused("translate", *words, "--replace-unknown")
+    assert "--terms cannot be used with --replace-unknown" in error
 
 
 @pytest.mark.thorough

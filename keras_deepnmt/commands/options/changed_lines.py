@@ -23,7 +23,8 @@ def check_lines_can_change(
     `has_markup` says whether the input has markup that is kept in any case.
     """
     for name, other in _REFUSED.items():
-        if options.get(name):
+        # "" is --replace-unknown without a table.
+        if options.get(name) not in (None, False, []):
             raise UserError(
                 f"{option} cannot be used with {other}, which reads the words "
                 "of a line as they are. Leave one of them out."

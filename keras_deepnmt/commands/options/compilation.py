@@ -111,10 +111,13 @@ class LazilyCompiled:
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
-        self._is_compiled = state["is_compiled"]
+        # The state may be that of another backend, which has a plain translator
+        # where this one has none, or the other way round.
+        if self._plain is not None:
+            self._is_compiled = state["is_compiled"]
         self._num_tokens = state["num_tokens"]
         self._was_chosen = state["was_chosen"]
         for translator, searches in zip(
-            self._translators, state["searches"], strict=True
+            self._translators, state["searches"], strict=False
         ):
             translator.search_state = searches

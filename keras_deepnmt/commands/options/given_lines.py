@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jsonargparse import Namespace
 
 from keras_deepnmt.commands.options.parser import VerbParser
+from keras_deepnmt.data.compression import is_empty
 from keras_deepnmt.data.corpora import LineReader, decode_line
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.validation import LARGEST
@@ -103,7 +104,8 @@ class _Lines:
     def __init__(self, file, convert=str):
         self._file = file
         self._convert = convert
-        self._lines = iter(()) if file is None else iter(LineReader(file))
+        has_lines = file is not None and not is_empty(file)
+        self._lines = iter(LineReader(file)) if has_lines else iter(())
         self._number = 0
         self._values = []
 

@@ -106,6 +106,7 @@ class Resumption:
         self._digests: dict[str, Any] = {}
         self._translators: list[LazilyCompiled] = []
         self._state: dict[str, Any] = {}
+        self._surroundings: dict[str, Any] = {}
         self._next_lines: dict[str, str] = {}
         self._kept: list[str] = []
         self._kept_at = time.monotonic()
@@ -179,14 +180,16 @@ class Resumption:
         if self._parts is None:
             return True
         translator = translators[0].compiled
+        self._surroundings = {
+            "the backend and processor": cache_dir(
+                "", keras.config.backend()
+            ).name,
+            "the device": keras.distribution.list_devices()[0],
+            "the number of cores": num_cores(),
+        }
         state = self._parts.begin(
             _made_of(self._options, translators),
-            {
-                "the backend and processor": cache_dir(
-                    "", keras.config.backend()
-                ).name,
-                "the number of cores": num_cores(),
-            },
+            self._surroundings,
             self._options.restart,
             {
                 option_name(name): self._options.get(name)
@@ -219,7 +222,10 @@ class Resumption:
         warnings.state = state["warnings"]
         if is_complete:
             return False
-        kept = state.get("next", {"batches": [], "sha256": {}})
+        kept = state.get("next", {})
+        # Lines are divided into other batches for other cores.
+        if kept.get("surroundings") != self._surroundings:
+            kept = {"batches": [], "sha256": {}}
         self._kept = list(kept["batches"])
         file = self._parts.record_file
         self.batches = [_read(text, file) for text in self._kept]
@@ -308,6 +314,7 @@ class Resumption:
                     "next": {
                         "batches": self._kept,
                         "sha256": self._next_lines,
+                        "surroundings": self._surroundings,
                     },
                 },
                 _num_lines(self.batches[: len(self._kept)]),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
+from keras_deepnmt.commands.options.decoding import option_name
 from keras_deepnmt.commands.options.document import (
     DocumentInput,
     languages_of_run,
@@ -68,8 +69,9 @@ class SegmentOptions:
             for other in others:
                 if options[other] is not None:
                     raise UserError(
-                        f"{_option(other)} needs one sentence in each line, as "
-                        f"the model reads it: no {_option(name)}."
+                        f"{option_name(other)} needs one sentence in each "
+                        "line, as the model reads it: no "
+                        f"{option_name(name)}."
                     )
             if options.num_hypotheses > 1 or options.nbest_format:
                 other = (
@@ -78,8 +80,8 @@ class SegmentOptions:
                     else ("nbest_format")
                 )
                 raise UserError(
-                    f"{_option(name)} prints one translation of each line: no "
-                    f"{_option(other)}."
+                    f"{option_name(name)} prints one translation of each "
+                    f"line: no {option_name(other)}."
                 )
         if options.source_language and not (
             options.split_sentences or has_markup
@@ -176,10 +178,6 @@ class _SplitLines(WholeLines):
             [Hypothesis(segment.text, 0.0, 0.0, ())] for segment in translated
         ]
         return shown, [list(segment.hypotheses) for segment in translated]
-
-
-def _option(name):
-    return f"--{name.replace('_', '-')}"
 
 
 def _language(options):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keras_deepnmt.data.bilingual_files.document import TEXT, document_format
-from keras_deepnmt.data.compression import is_damage, unpacked
+from keras_deepnmt.data.compression import is_empty
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.data.text_formats import refuse_other_formats
 from keras_deepnmt.errors import UserError
@@ -178,20 +178,3 @@ def read_blocks(
 
 class _OtherLines(Exception):
     pass
-
-
-def is_empty(source: Path) -> bool:
-    """Whether a file has no content, perhaps after it is unpacked.
-
-    Example:
-    >>> written = Path("a.de").write_text("")
-    >>> is_empty(Path("a.de"))
-    True
-    """
-    try:
-        with unpacked(source) as (_, content, _):
-            return not content.read(1)
-    except Exception as error:
-        if not is_damage(error):
-            raise
-        return False  # which its reader reports

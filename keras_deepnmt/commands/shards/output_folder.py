@@ -16,10 +16,9 @@ from keras_deepnmt.commands.shards.files import (
     RECORD_FILE,
     REPORTS,
     Shard,
-    is_empty,
 )
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
-from keras_deepnmt.data.compression import packed
+from keras_deepnmt.data.compression import is_empty, packed
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError
 from keras_deepnmt.files import atomic_file, lock_folder, write_json

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from keras_deepnmt.commands.terminal.line_faults import NOT_UTF8
 from keras_deepnmt.commands.terminal.line_warnings import LineWarnings
+from keras_deepnmt.data.compression import is_empty
 from keras_deepnmt.data.corpora import LineReader
 from keras_deepnmt.errors import UserError
 
@@ -39,8 +40,8 @@ def read_windows(path: str | None, batch_size: int) -> Iterator[list[bytes]]:
         yield from stream_lines(standard_input(), batch_size)
     elif is_text_file(path):
         yield from _whole_windows(LineReader(path), batch_size)
-    else:
-        # A named pipe, whose lines come one by one, or an empty file.
+    elif not is_empty(path):
+        # A named pipe, whose lines come one by one.
         with open(path, "rb") as file:
             yield from stream_lines(file.fileno(), batch_size)
 
@@ -170,7 +171,7 @@ def is_text_file(path: str) -> bool:
     except OSError:
         return True
     if stat.S_ISREG(status.st_mode):
-        return status.st_size > 0
+        return not is_empty(path)
     return Path(path).is_dir()
 
 

@@ -11,6 +11,7 @@ from keras_deepnmt.commands.terminal.input_lines import (
     stream_lines,
     windows_of,
 )
+from keras_deepnmt.data.compression import is_empty
 from keras_deepnmt.data.corpora import LineReader, aligned_lines
 from keras_deepnmt.errors import UserError
 
@@ -46,6 +47,8 @@ def read_pairs(
         return
     if "-" in (source, target):
         windows = _windows_with_standard_input(source, target, batch_size)
+    elif is_empty(source) and is_empty(target):
+        return
     else:
         sides = LineReader(source), LineReader(target)
         windows = windows_of(aligned_lines(*sides), batch_size)
@@ -72,7 +75,7 @@ def check_sides(source: str | None, target: str | None) -> None:
 def _windows_with_standard_input(source, target, batch_size):
     is_source = source == "-"
     file = Path(target if is_source else source)
-    others = iter(LineReader(file))
+    others = iter(()) if is_empty(file) else iter(LineReader(file))
     number = 0
     for lines in stream_lines(standard_input(), batch_size):
         beside = list(islice(others, len(lines)))
