@@ -39,11 +39,13 @@ def new_process(home, folder=None):
         del objects[name]
     for name in outer:
         del sys.modules[name]
+    registries = [(names, dict(names)) for names in loading._registries]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(home))
         for name in ("_given", "_loaded", "_helpers"):
             patch.setattr(loading, name, {})
         patch.setattr(loading, "_latest", [])
+        patch.setattr(loading, "_run_paths", set())
         patch.setattr(loading, "_warned", set())
         patch.setattr(consent, "_in_this_process", set())
         if folder is not None:
@@ -53,7 +55,8 @@ def new_process(home, folder=None):
         finally:
             for name in loading._loaded:
                 del sys.modules[name]
-            objects.clear()
-            objects.update(before)
+            for names, known in [*registries, (objects, before)]:
+                names.clear()
+                names.update(known)
             for name, (_, module) in outer.items():
                 sys.modules[name] = module

@@ -427,7 +427,7 @@ def _model(name, folder, directions, options, limits, metrics):
     def make_version(number):
         if is_export(folder) and not is_version(folder):
             recorded = _recorded_directions(folder, number)
-            _check_tags(folder / str(number), recorded, directions)
+            _check_tags(folder / str(number), recorded, known)
         return Version(
             number,
             _engine(folder, number, options),
@@ -436,6 +436,9 @@ def _model(name, folder, directions, options, limits, metrics):
             metrics.of_model(name),
         )
 
+    # Others are those of a name or of `--languages` alone.
+    targets = {one.target for one in _recorded_directions(folder)}
+    known = [one for one in directions if one.target in targets]
     number = 1
     if is_version(folder):
         resolved = folder.resolve().name

@@ -118,3 +118,7 @@ class LinkStore:
             part = self._links[2 * int(start) : 2 * int(self._ends[row])]
             found.append(np.array(part).reshape(-1, 2))
         return found
+
+    def linked_rows(self) -> np.ndarray:
+        """Returns the rows of the pairs that have a link."""
+        return np.flatnonzero(np.diff(self._ends, prepend=0))

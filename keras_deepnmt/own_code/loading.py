@@ -28,6 +28,8 @@ _loaded: dict[str, tuple[CodeFile, ModuleType]] = {}
 # The modules of the files that each was run after, which it may have imported.
 _helpers: dict[str, dict[str, ModuleType]] = {}
 _latest: list[str] = []
+# The paths of all files that were run, also those of other models.
+_run_paths: set[str] = set()
 # Where files may register names besides with Keras.
 _registries: list[dict[str, Any]] = []
 _warned: set[str] = set()
@@ -182,11 +184,10 @@ def error_place(error: BaseException) -> str | None:
 
     It is `None` if no such code was running.
     """
-    files = {str(code.path) for code, _ in _loaded.values()}
     found = None
     while error is not None:
         for frame in traceback.extract_tb(error.__traceback__):
-            if frame.filename in files:
+            if frame.filename in _run_paths:
                 found = frame
         if found is not None:
             file = _shown(found.filename)
@@ -281,6 +282,7 @@ def _load(code, together, helpers):
             sys.modules[code.name] = before
         raise
     _note(code.name, (code, module))
+    _run_paths.add(str(code.path))
     _helpers[code.name] = dict(helpers)
 
 

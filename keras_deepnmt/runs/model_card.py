@@ -167,7 +167,7 @@ def _introduction(recipe, summary, described, directions):
     return (
         f"# {summary['name']}\n\nTranslates"
         f"{_described_directions(directions)}. The model is the preset "
-        f" `{recipe.model.preset}` of keras_deepnmt{after}, with "
+        f"`{recipe.model.preset}` of keras_deepnmt{after}, with "
         f"{summary['parameters']:,} parameters.\n"
     )
 

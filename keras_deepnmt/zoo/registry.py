@@ -5,6 +5,7 @@ import inspect
 import re
 
 from keras_deepnmt.errors import UserError
+from keras_deepnmt.own_code.loading import new_registry
 from keras_deepnmt.suggestions import did_you_mean
 from keras_deepnmt.zoo.slot_options import (
     FOLLOWED,
@@ -15,7 +16,7 @@ from keras_deepnmt.zoo.slot_options import (
 # Version of the presets' definitions, which runs record. It increases when a
 # change of a preset changes the model that a recorded run builds.
 PRESET_VERSION = 2
-_PRESETS = {}
+_PRESETS = new_registry()
 
 
 def register_model(function):
@@ -23,7 +24,8 @@ def register_model(function):
 
     The function takes `(source_vocabulary_size, target_vocabulary_size,
     **overrides)` and returns a model. It is returned unchanged. Raises a
-    `ValueError` if the name is taken.
+    `ValueError` if another module has taken the name; a file of the user that
+    is run again replaces its own.
 
     Example:
     >>> @register_model
@@ -32,10 +34,11 @@ def register_model(function):
     >>> del _PRESETS["example_tiny"]
     """
     name = function.__name__
-    if name in _PRESETS:
+    owner = _PRESETS[name].__module__ if name in _PRESETS else None
+    is_own = not function.__module__.startswith("keras_deepnmt.")
+    if owner is not None and not (is_own and owner == function.__module__):
         raise ValueError(
-            f'The model name "{name}" is taken by '
-            f"{_PRESETS[name].__module__}. Choose another."
+            f'The model name "{name}" is taken by {owner}. Choose another.'
         )
     _PRESETS[name] = function
     return function

@@ -212,6 +212,13 @@ def tagged(tmp_path_factory):
         ("plain", "<2de> the dog", "<2de>", None),
         (
             "plain",
+            "<2de> <2fr> the dog",
+            "<2de> <2fr> a cat",
+            "<2de> <2fr> the dog a cat",
+        ),
+        ("plain", "<2de> <2fr> the dog", "<2de> a cat", None),
+        (
+            "plain",
             "<b> the </b> dog",
             "<b> a </b> cat",
             "<b> the </b> dog <b> a </b> cat",
@@ -257,6 +264,20 @@ def test_merged_pairs_have_the_tokens_of_their_text(
         assert tokenizer.decode([ids]) == [text]
         np.testing.assert_array_equal(ids, tokenizer.encode([text])[0])
         assert 1 not in ids
+
+
+def test_a_symbol_of_both_sides_is_no_tag(tagged):
+    """A placeholder may have another place in the translation."""
+    tokenizers = [tagged["plain"]] * 2
+    given = [
+        ("<2fr> the dog", "der Hund <2fr>"),
+        ("<2fr> a cat", "ein Apfel <2fr>"),
+    ]
+    store = Rows(tokenizers, given)
+    pairs = ModifiedPairs(store, tokenizers, ["merge"], [2], 99, [])
+    (found,) = pairs.read([2])
+    texts = [tokenizers[0].decode([ids])[0] for ids in found]
+    assert texts == [" ".join(side) for side in zip(*given, strict=True)]
 
 
 def test_merging_changes_the_case_of_no_sentence(tmp_path):

@@ -15,6 +15,7 @@ from toy_corpus import ENGLISH, NOUNS, SEES, VERBS, prepare, write_pairs
 from toy_corpus import toy_pairs as pairs_of
 
 from keras_deepnmt.data import PreparedData, TermList, train_tokenizer
+from keras_deepnmt.data.batches import modified_pairs
 from keras_deepnmt.data.batches.aligned_terms import with_aligned_terms
 from keras_deepnmt.data.batches.batch_shapes import choose_batch_shapes
 from keras_deepnmt.data.batches.batch_source import BatchSource
@@ -144,6 +145,9 @@ class FewLinks:
     def __init__(self, links):
         self._links = links
 
+    def linked_rows(self):
+        return np.arange(0, 60, 20)
+
     def read(self, rows):
         return [
             links if row % 20 == 0 else links[:0]
@@ -151,8 +155,13 @@ class FewLinks:
         ]
 
 
-def test_few_pairs_with_links_have_room_for_marks(data, tokenizers):
+def test_few_pairs_with_links_have_room_for_marks(
+    data, tokenizers, monkeypatch
+):
+    # Among all pairs, none of those that have links would be looked at.
+    monkeypatch.setattr(modified_pairs, "_NUM_SAMPLED", 3)
     store, links = data.store("train"), FewLinks(data.links)
+    assert data.links.linked_rows().tolist() == list(range(60))
     pairs = ModifiedPairs(store, tokenizers, ["terms"], [60], 99, [], links)
     with_room = []
     for row in range(0, 60, 20):
@@ -162,6 +171,8 @@ def test_few_pairs_with_links_have_room_for_marks(data, tokenizers):
         with_room.append(len(source) < pairs.lengths[row + 60, 0])
     assert sum(with_room) >= 2
     assert (pairs.lengths[60:, 1] == store.lengths[:, 1]).all()
+    others = np.arange(60) % 20 != 0
+    assert (pairs.lengths[60:][others] == store.lengths[others]).all()
 
 
 def test_about_a_tenth_of_the_words_is_marked(tokenizers):

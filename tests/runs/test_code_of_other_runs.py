@@ -12,11 +12,12 @@ import keras
 import pytest
 from own_code_process import new_process
 
-from keras_deepnmt import losses
+from keras_deepnmt.errors import UserError
 from keras_deepnmt.losses import get_loss
 from keras_deepnmt.own_code.loading import (
     allow_code,
     code_of_another_model,
+    own_errors,
     use_code,
 )
 from keras_deepnmt.own_code.lookup import find_own
@@ -25,7 +26,8 @@ from keras_deepnmt.runs.run_code import settle_code
 from keras_deepnmt.runs.run_folder import RunFolder
 from keras_deepnmt.runs.start import open_data
 from keras_deepnmt.runs.train import train
-from keras_deepnmt.translator import Translator
+from keras_deepnmt.translator import Hypothesis, Translator
+from keras_deepnmt.zoo.registry import get_preset
 
 FILE = """\
 import pathlib
@@ -33,6 +35,7 @@ import pathlib
 import keras
 
 from keras_deepnmt.losses import LabelSmoothedCrossEntropy, register_loss
+from keras_deepnmt.zoo.registry import register_model
 
 
 def note(what):
@@ -57,6 +60,15 @@ def keep(source, target):
     return True
 
 
+def fail():
+    raise ValueError("VERSION")
+
+
+@register_model
+def mine_tiny(source_vocabulary_size, target_vocabulary_size):
+    fail()
+
+
 register_loss("focal", Focal)
 """
 
@@ -79,12 +91,14 @@ def made(versions, recipe_file, prepared_dir):
         new_process(versions / "home", versions),
         pytest.MonkeyPatch.context() as patch,
     ):
-        # `focal` is no loss of later files.
-        patch.setattr(losses, "_LOSSES", dict(losses._LOSSES))
         patch.setattr(Translator, "translate", lambda self, texts: list(texts))
         recipe = load_recipe(recipe_file, changes("1"))
         train(recipe, "other", prepared_dir=prepared_dir, quiet=True)
     return versions
+
+
+def translate_nbest(self, texts, number):
+    return [[Hypothesis(text, 0.0, 0.0, ())] for text in texts]
 
 
 @pytest.fixture
@@ -93,6 +107,7 @@ def folder(made, monkeypatch):
     monkeypatch.setattr(
         Translator, "translate", lambda self, texts, **_: list(texts)
     )
+    monkeypatch.setattr(Translator, "translate_nbest", translate_nbest)
     with new_process(made / "home", made):
         (made / "noted").unlink(missing_ok=True)
         yield made
@@ -158,6 +173,7 @@ def test_names_mean_the_same_classes_as_before(versions, tmp_path):
             find_own("Focal", object),
             find_own("mine.Focal", object),
             type(get_loss("focal")),
+            get_preset("mine_tiny").__globals__["Focal"],
             keras.saving.get_registered_object("mine>Focal"),
             sys.modules["mine"].Focal,
         ]
@@ -170,4 +186,10 @@ def test_names_mean_the_same_classes_as_before(versions, tmp_path):
         with code_of_another_model():
             use_code(["1/mine.py"])
             assert own not in named()
+            other = get_preset("mine_tiny")
         assert set(named()) == {own}
+        for version, preset in (("1", other), ("2", get_preset("mine_tiny"))):
+            # Those of another model are still found.
+            with pytest.raises(UserError, match=rf"^{version}/mine\.py, line "):
+                with own_errors():
+                    preset(11, 13)

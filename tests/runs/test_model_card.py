@@ -58,6 +58,7 @@ def test_a_model_of_both_directions_has_them_with_their_tags():
         "tag `<2de>`."
     )
     assert f"Translates {both}" in card and f"a time, {both}" in card
+    assert "the preset `transformer_small` of" in card
     assert 'Translator.load("both", target_language="en")' in card
     assert '"A sentence in de."' in card
     assert "translate both --target-language en <" in card

@@ -82,6 +82,27 @@ def test_a_folder_that_cannot_be_read_does_not_end_the_watch(
     assert events == [("version_failed", None), ("version", 2)]
 
 
+def test_languages_that_no_export_has_recorded_need_no_tag(
+    tmp_path, monkeypatch
+):
+    """Such as another code of the same language."""
+    monkeypatch.setattr(serve, "_engine", lambda *_: Capitals())
+    described = {"directions": [Direction("en", "no", None)._asdict()]}
+    file = tmp_path / "1" / EXPORT_FILE
+    file.parent.mkdir(parents=True)
+    (tmp_path / "1" / "saved_model.pb").touch()
+    file.write_text(json.dumps(described))
+    found = serve._directions({"mine": tmp_path}, ["en-nb"])
+    model = serve._model(
+        *("mine", tmp_path, found["mine"]),
+        SimpleNamespace(wait_ms=1),
+        RequestLimits(),
+        Metrics(),
+    )
+    assert model.current.number == 1
+    model.current.queue.close()
+
+
 @pytest.mark.parametrize("language", [None, "en-de"])
 def test_a_version_that_needs_other_tags_is_refused(
     tmp_path, monkeypatch, language

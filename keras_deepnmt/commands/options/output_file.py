@@ -43,6 +43,7 @@ def open_output(path: str | None) -> Iterator[TextIO]:
         # What is open is written to at its place: by its name it would begin
         # again. The name of a shell's pipe resolves to none.
         number = _descriptor(path)
+        sys.stdout.flush()  # what was printed before stays before it
         opened = path if number is None else os.dup(number)
         with open(opened, "w", encoding="utf-8") as output:
             yield output

@@ -122,9 +122,10 @@ class ModifiedPairs:
             one of another corpus.
         max_length: largest length of a side with its special id; pairs that
             would be longer stay as they are.
-        tags: those of the corpora. Other symbols may be tags, too, if only one
-            side of a pair begins with them. Of two pairs that are merged the
-            second loses its tag; they are not merged if their tags differ.
+        tags: those of the corpora. Other symbols that a side begins with are
+            tags, too, if the other side of the pair does not have them. Of two
+            pairs that are merged the second loses its tags; they are not
+            merged if their tags differ.
         links: the word alignments of the pairs, for `terms`.
 
     Attributes:
@@ -146,8 +147,9 @@ class ModifiedPairs:
         self._store, self._tokenizers = store, tokenizers
         self._symbols = [t.user_defined_symbols for t in tokenizers]
         marks = [CONTEXT_MARK, *TERM_MARKS, *mask_symbols(*tokenizers)]
-        self._tags = [
-            {*tags, *_possible_tags(symbols, marks)}
+        self._corpus_tags = frozenset(tags)
+        self._possible_tags = [
+            self._corpus_tags | _possible_tags(symbols, marks)
             for symbols in self._symbols
         ]
         # The rows that are not merged with the next one.
@@ -263,36 +265,39 @@ class ModifiedPairs:
             )
             for one in (pair, other)
         ]
-        tags = self._own_tags(firsts)
-        if self._own_tags(seconds) != tags:
-            return pair
-        first, second = (
-            untagged_text(texts[0], [tags[0]]).casefold()
-            for texts in (firsts, seconds)
-        )
-        if first == second:
+        (tags, rests), (others, more) = map(self._split_tags, (firsts, seconds))
+        if others != tags or rests[0].casefold() == more[0].casefold():
             return pair
         sides = []
         for number, tokenizer in enumerate(self._tokenizers):
-            rest = untagged_text(seconds[number], [tags[number]])
             # So the text is divided when it is translated.
-            (ids,) = tokenizer.encode([f"{firsts[number]} {rest}"])
+            (ids,) = tokenizer.encode([f"{firsts[number]} {more[number]}"])
             has_room = len(ids) <= len(pair[number]) + len(other[number])
-            if not rest or not has_room or UNKNOWN_ID in ids:
+            if not more[number] or not has_room or UNKNOWN_ID in ids:
                 return pair
             sides.append(ids)
         return sides[0], sides[1]
 
-    def _own_tags(self, texts):
-        """Returns the tags that the sides of a pair begin with.
+    def _split_tags(self, texts):
+        """Returns the tags that the sides of a pair begin with, and the rest.
 
-        A symbol before both sides is a part of the text.
+        A symbol that the other side has, too, is a part of the text, unless it
+        is the tag of a corpus.
         """
-        source, target = (
-            own_tag(text, tags)
-            for text, tags in zip(texts, self._tags, strict=True)
-        )
-        return (None, None) if source == target else (source, target)
+        words = [set(text.split()) for text in texts]
+        found, rests = [], []
+        for text, other, possible in zip(
+            texts, reversed(words), self._possible_tags, strict=True
+        ):
+            tags = []
+            while (tag := own_tag(text, possible)) is not None:
+                if tag in other and tag not in self._corpus_tags:
+                    break
+                tags.append(tag)
+                text = untagged_text(text, [tag])
+            found.append(tags)
+            rests.append(text)
+        return found, rests
 
     def _estimate(self, name):
         """Estimates the lengths of all rows as a modifier changes them."""
@@ -303,9 +308,16 @@ class ModifiedPairs:
             both = np.concatenate([both, plain[-1:]])
             self._stay |= (both > self._longest).any(axis=1)
             return np.where(self._stay[:, None], plain, both).astype("uint16")
-        rows = np.unique(
-            np.linspace(0, len(plain) - 1, _NUM_SAMPLED).astype("int64")
-        )
+        # For marks of terms, only the pairs that have links.
+        rows = np.arange(len(plain))
+        if name == TERMS:
+            rows = self._links.linked_rows()
+        if not len(rows):
+            return plain.astype("uint16")
+        changing = rows
+        rows = rows[
+            np.unique(np.linspace(0, len(rows) - 1, _NUM_SAMPLED).astype(int))
+        ]
         lengths = plain.astype("int64")
         read = self._store.read(rows)
         variant = 1 + self.modifiers.index(name)
@@ -317,7 +329,7 @@ class ModifiedPairs:
             )
             for row, pair in zip(rows.tolist(), read, strict=True)
         ]
-        # The others need no room: few pairs may have links for `terms`.
+        # The others need no room.
         both = [
             (old, new)
             for old, new in zip(read, changed, strict=True)
@@ -331,10 +343,9 @@ class ModifiedPairs:
             ]
             # Most of them have room, and all of them as they are.
             factor = np.quantile(growth, 0.9)
-            lengths[:, side] = np.clip(
-                np.ceil(plain[:, side] * factor),
-                plain[:, side],
-                self._longest[side],
+            before = plain[changing, side]
+            lengths[changing, side] = np.clip(
+                np.ceil(before * factor), before, self._longest[side]
             )
         return lengths.astype("uint16")
 
